@@ -1,0 +1,24 @@
+"""What decoding returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Hypothesis"]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation, as ids."""
+
+    tokens: list[int]
+    """The ids written, the end of sentence last; without the id that starts the decoder."""
+    score: float
+    """What hypotheses are ranked by: the log-probability divided by the length penalty."""
+    token_scores: list[float]
+    """The model's log-probability of each token, given the source and the tokens before it."""
+
+    @property
+    def log_probability(self) -> float:
+        """Of the whole hypothesis: the sum of its token scores."""
+        return sum(self.token_scores)

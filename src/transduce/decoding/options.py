@@ -1,0 +1,119 @@
+"""How to decode: one frozen record, with the paper's values as defaults (§6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from transduce.errors import ConfigError, InputError, nearest
+
+__all__ = ["DecodingOptions", "LengthPenalty"]
+
+LengthPenalty = Literal["gnmt", "power", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingOptions:
+    """What to search for. The defaults are the paper's: beam 4, length penalty α = 0.6, at most input + 50 tokens."""
+
+    beam: int = 4
+    """Hypotheses kept at each step; 1 is greedy search. Sampling does not use it."""
+    n_best: int = 1
+    """Hypotheses returned per sentence, at most `beam`; with sampling, the number of samples."""
+    length_penalty: LengthPenalty = "gnmt"
+    """Divides log-probabilities by ((5+|Y|)/6)^α (`gnmt`, the paper), by |Y|^α (`power`), or not at all."""
+    alpha: float = 0.6
+    """α of the length penalty; larger favours longer output."""
+    max_length_ratio: float = 1.0
+    """At most ratio × source tokens + extra tokens are written, the end of sentence included."""
+    max_length_extra: int = 50
+    """See `max_length_ratio`."""
+    min_length: int = 0
+    """Tokens to write before the sentence may end."""
+    prefix: Sequence[int] | Sequence[Sequence[int]] = ()
+    """Tokens every hypothesis starts with; or one such sequence per sentence."""
+    suppress: Sequence[int] = ()
+    """Tokens never to write, such as those for padding or unknown words."""
+    no_repeat_ngram: int = 0
+    """No n-gram of this size is written twice; 0 is off."""
+    repetition_penalty: float = 1.0
+    """Multiplies the log-probability of tokens already written; above 1 discourages them."""
+    sampling: bool = False
+    """Draw tokens at random instead of searching for the most probable sentence."""
+    temperature: float = 1.0
+    """Of sampling: below 1 sharpens the distribution, above 1 flattens it."""
+    top_k: int = 0
+    """Sample from the k most probable tokens only; 0 is off."""
+    top_p: float = 1.0
+    """Sample from the fewest tokens that hold this share of probability."""
+    seed: int = 0
+    """Of sampling. The same seed and sentence give the same samples, whatever else is in the batch."""
+
+    def replace(self, **overrides: Any) -> DecodingOptions:
+        """The same options with some changed; an unknown name is answered with the nearest one."""
+        known = {field.name for field in fields(self)}
+        for name in overrides:
+            if name not in known:
+                raise ConfigError(f"{name!r} is not a decoding option.", remedy=nearest(name, known))
+        return replace(self, **overrides)
+
+    def prefixes(self, sentences: int) -> list[list[int]]:
+        """The prefix of each sentence."""
+        if not self.prefix or isinstance(self.prefix[0], int):
+            return [list(self.prefix)] * sentences  # type: ignore[arg-type]
+        if len(self.prefix) != sentences:
+            raise InputError(
+                f"{len(self.prefix)} prefixes for {sentences} sentences.",
+                remedy="Give one prefix for all, or one for each sentence (an empty one for none).",
+            )
+        return [list(prefix) for prefix in self.prefix]  # type: ignore[arg-type]
+
+    def max_length(self, source_length: int) -> int:
+        """The limit, end of sentence included, for a source of this many tokens."""
+        return int(self.max_length_ratio * source_length + self.max_length_extra)
+
+    def __post_init__(self) -> None:
+        if self.length_penalty not in get_args(LengthPenalty):
+            raise ConfigError(
+                f"length_penalty={self.length_penalty!r} is unknown.",
+                remedy=nearest(str(self.length_penalty), get_args(LengthPenalty)),
+            )
+        for name in ("beam", "n_best"):
+            self._require(name, getattr(self, name) >= 1, "at least 1")
+        for name in (
+            "max_length_ratio",
+            "max_length_extra",
+            "min_length",
+            "no_repeat_ngram",
+            "top_k",
+            "seed",
+        ):
+            self._require(name, getattr(self, name) >= 0, "0 or more")
+        self._require("repetition_penalty", self.repetition_penalty > 0, "above 0 (1 is off)")
+        self._require("temperature", self.temperature > 0, "above 0; for the most probable token, use beam=1")
+        self._require("top_p", 0 < self.top_p <= 1, "above 0 and at most 1 (1 is off)")
+        self._check_together()
+
+    def _require(self, name: str, holds: bool, requirement: str) -> None:
+        if not holds:
+            raise ConfigError(f"{name}={getattr(self, name)} cannot work.", remedy=f"It must be {requirement}.")
+
+    def _check_together(self) -> None:
+        if self.max_length_ratio == 0 and self.max_length_extra == 0:
+            raise ConfigError(
+                "max_length_ratio=0 and max_length_extra=0 leave no token to write.",
+                remedy="Raise one of them.",
+            )
+        if not self.sampling and self.n_best > self.beam:
+            raise ConfigError(
+                f"n_best={self.n_best} asks for more hypotheses than beam={self.beam} keeps.",
+                remedy=f"Use beam={self.n_best} or more.",
+            )
+        if not self.sampling:
+            for name, off in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0), ("seed", 0)):
+                if getattr(self, name) != off:
+                    raise ConfigError(
+                        f"{name}={getattr(self, name)} has no effect with sampling=False.",
+                        remedy=f"Set sampling=True, or leave {name} at {off}.",
+                    )

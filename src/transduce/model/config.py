@@ -1,0 +1,233 @@
+"""The shape of a Transformer: one frozen record, with the paper's values as defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from transduce.errors import ConfigError, nearest
+
+__all__ = [
+    "Activation",
+    "Initialisation",
+    "Norm",
+    "NormPosition",
+    "PositionKind",
+    "TransformerConfig",
+    "Tying",
+]
+
+NormPosition = Literal["post", "pre"]
+Norm = Literal["layer", "rms"]
+PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
+Activation = Literal["relu", "gelu", "silu", "reglu", "geglu", "swiglu"]
+Tying = Literal["all", "target", "none"]
+Initialisation = Literal["auto", "xavier", "depth_scaled"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "norm_position": get_args(NormPosition),
+    "norm": get_args(Norm),
+    "positions": get_args(PositionKind),
+    "activation": get_args(Activation),
+    "tying": get_args(Tying),
+    "initialisation": get_args(Initialisation),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """What a Transformer looks like. The defaults are the paper's base model.
+
+    Build one with a preset and override any field:
+    `TransformerConfig.base(vocab_size=37_000, norm_position="pre", encoder_layers=12)`.
+    """
+
+    vocab_size: int
+    """Number of token ids; of the source alone when `target_vocab_size` is set."""
+    target_vocab_size: int | None = None
+    """Number of target ids where source and target do not share a vocabulary."""
+    encoder_layers: int = 6
+    """N, encoder side."""
+    decoder_layers: int = 6
+    """N, decoder side."""
+    d_model: int = 512
+    """Width of the residual stream."""
+    d_ff: int = 2048
+    """Inner width of the feed-forward network."""
+    heads: int = 8
+    """h, the number of attention heads."""
+    key_value_heads: int | None = None
+    """Heads of keys and values, each shared by a group of query heads; as many as `heads` if unset."""
+    d_k: int | None = None
+    """Width of queries and keys in a head; d_model / heads if unset."""
+    d_v: int | None = None
+    """Width of values in a head; d_model / heads if unset."""
+    dropout: float = 0.1
+    """P_drop: on each sub-layer's output and on the sum of embedding and position (§5.4)."""
+    attention_dropout: float = 0.0
+    """Dropout on attention weights; not in the paper."""
+    activation_dropout: float = 0.0
+    """Dropout inside the feed-forward network; not in the paper."""
+    activation: Activation = "relu"
+    """Of the feed-forward network; reglu, geglu and swiglu are the gated forms."""
+    norm: Norm = "layer"
+    """LayerNorm or RMSNorm."""
+    norm_position: NormPosition = "post"
+    """`post` as published, LayerNorm(x + Sublayer(x)); `pre` is x + Sublayer(LayerNorm(x))."""
+    norm_epsilon: float = 1e-5
+    """Added to the variance before the root."""
+    positions: PositionKind = "sinusoidal"
+    """How order is told: added to embeddings (sinusoidal, learned) or inside self-attention (the others)."""
+    max_length: int = 1024
+    """Size of the table of learned positions; the other kinds have no limit."""
+    relative_buckets: int = 32
+    """Distances told apart by relative positions."""
+    relative_max_distance: int = 128
+    """Distance from which relative positions no longer tell apart."""
+    attention_bias: bool = False
+    """Biases in the attention projections; the paper writes none, most code has them."""
+    feedforward_bias: bool = True
+    """b₁ and b₂ of equation 2."""
+    tying: Tying = "all"
+    """One matrix for both embeddings and the output (`all`, the paper), target and output only, or none."""
+    scale_embeddings: bool = True
+    """Multiply embeddings by √d_model (§3.4)."""
+    initialisation: Initialisation = "auto"
+    """`auto` is Xavier to depth 6 and depth-scaled Xavier for deeper post-norm stacks."""
+    pad_id: int = 0
+    """Marks padding; may stand only at the end of a sequence."""
+    bos_id: int = 1
+    """Starts the decoder's input."""
+    eos_id: int = 2
+    """Ends a sentence."""
+
+    @classmethod
+    def tiny(cls, vocab_size: int, **overrides: Any) -> TransformerConfig:
+        """4+4 layers of width 128: minutes on a laptop."""
+        return cls._preset(overrides, vocab_size, encoder_layers=4, decoder_layers=4, d_model=128, d_ff=256, heads=4)
+
+    @classmethod
+    def small(cls, vocab_size: int, **overrides: Any) -> TransformerConfig:
+        """4+4 layers of width 256: an hour or two on a laptop."""
+        return cls._preset(overrides, vocab_size, encoder_layers=4, decoder_layers=4, d_model=256, d_ff=1024, heads=4)
+
+    @classmethod
+    def base(cls, vocab_size: int, **overrides: Any) -> TransformerConfig:
+        """The paper's base model."""
+        return cls._preset(overrides, vocab_size)
+
+    @classmethod
+    def big(cls, vocab_size: int, **overrides: Any) -> TransformerConfig:
+        """The paper's big model (dropout 0.3 for English–German; it used 0.1 for English–French)."""
+        return cls._preset(overrides, vocab_size, d_model=1024, d_ff=4096, heads=16, dropout=0.3)
+
+    @classmethod
+    def _preset(cls, overrides: dict[str, Any], vocab_size: int, **values: Any) -> TransformerConfig:
+        known = {field.name for field in fields(cls)}
+        for name in overrides:
+            if name not in known:
+                raise ConfigError(f"{name!r} is not a setting of the model.", remedy=nearest(name, known))
+        return cls(**{"vocab_size": vocab_size, **values, **overrides})
+
+    def replace(self, **overrides: Any) -> TransformerConfig:
+        """The same shape with some fields changed."""
+        return replace(self, **overrides)
+
+    @property
+    def key_width(self) -> int:
+        """d_k as it is used."""
+        return self.d_k if self.d_k is not None else self.d_model // self.heads
+
+    @property
+    def value_width(self) -> int:
+        """d_v as it is used."""
+        return self.d_v if self.d_v is not None else self.d_model // self.heads
+
+    @property
+    def key_value_groups(self) -> int:
+        """Number of key and value heads as it is used."""
+        return self.key_value_heads if self.key_value_heads is not None else self.heads
+
+    @property
+    def output_size(self) -> int:
+        """Number of target ids: the width of the logits."""
+        return self.target_vocab_size if self.target_vocab_size is not None else self.vocab_size
+
+    def __post_init__(self) -> None:
+        self._check_choices()
+        self._check_sizes()
+        self._check_heads()
+        self._check_special_ids()
+        if self.target_vocab_size is not None and self.tying == "all":
+            raise ConfigError(
+                f"tying='all' shares one matrix between source and target, but target_vocab_size="
+                f"{self.target_vocab_size} sets their vocabularies apart.",
+                remedy="Use tying='target', or leave target_vocab_size unset.",
+            )
+
+    def _check_choices(self) -> None:
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ConfigError(f"{name}={value!r} is unknown.", remedy=nearest(str(value), choices))
+
+    def _check_sizes(self) -> None:
+        for name in ("vocab_size", "target_vocab_size", "d_model", "d_ff", "heads", "key_value_heads", "d_k", "d_v",
+                     "max_length", "relative_max_distance"):  # fmt: skip
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name}={value} is too small.", remedy="It must be at least 1.")
+        for name in ("encoder_layers", "decoder_layers"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name}={getattr(self, name)} is negative.", remedy="Use 0 or more.")
+        if self.relative_buckets < 4 or self.relative_buckets % 4:
+            raise ConfigError(
+                f"relative_buckets={self.relative_buckets} cannot be halved twice: once by direction, once "
+                f"into near and far.",
+                remedy="Use a multiple of 4, such as 32.",
+            )
+        for name in ("dropout", "attention_dropout", "activation_dropout"):
+            value = getattr(self, name)
+            if not 0 <= value < 1:
+                raise ConfigError(f"{name}={value} is not a probability below 1.", remedy="Use 0 to below 1.")
+        if self.norm_epsilon <= 0:
+            raise ConfigError(f"norm_epsilon={self.norm_epsilon} must be positive.", remedy="Use 1e-5.")
+
+    def _check_heads(self) -> None:
+        if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
+            divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
+            close = min(divisors, key=lambda h: abs(h - self.heads))
+            raise ConfigError(
+                f"d_model={self.d_model} is not divisible by heads={self.heads}.",
+                remedy=f"Use heads={close}, or set d_k and d_v yourself.",
+            )
+        if self.heads % self.key_value_groups:
+            raise ConfigError(
+                f"heads={self.heads} is not divisible by key_value_heads={self.key_value_heads}.",
+                remedy="Each key-value head serves the same number of query heads.",
+            )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ConfigError(
+                f"d_model={self.d_model} is odd, but sinusoidal positions come in pairs of sine and cosine.",
+                remedy=f"Use d_model={self.d_model + 1}.",
+            )
+        if self.positions == "rotary" and self.key_width % 2:
+            raise ConfigError(
+                f"d_k={self.key_width} is odd, but rotary positions turn pairs of dimensions.",
+                remedy="Choose an even d_k.",
+            )
+
+    def _check_special_ids(self) -> None:
+        ids = {"pad_id": self.pad_id, "bos_id": self.bos_id, "eos_id": self.eos_id}
+        size = min(self.vocab_size, self.output_size)
+        for name, value in ids.items():
+            if not 0 <= value < size:
+                raise ConfigError(
+                    f"{name}={value} lies outside the vocabulary of {size} ids.",
+                    remedy=f"Use an id from 0 to {size - 1}.",
+                )
+        if self.eos_id in (self.pad_id, self.bos_id):
+            raise ConfigError(
+                f"eos_id={self.eos_id} is also pad_id or bos_id.",
+                remedy="The end of a sentence needs an id of its own.",
+            )

@@ -1,0 +1,31 @@
+"""From ids to vectors: token embedding times √d_model, plus position, then dropout (§3.4, §3.5, §5.4)."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from transduce.model.config import TransformerConfig
+from transduce.model.positions import make_added_positions
+
+__all__ = ["Embedding"]
+
+
+class Embedding(nn.Module):
+    """Dropout(√d_model · E[ids] + PE). Several of these may share one token matrix E."""
+
+    def __init__(self, config: TransformerConfig, tokens: nn.Embedding) -> None:
+        super().__init__()
+        self.tokens = tokens
+        self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
+        self.positions = make_added_positions(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
+        """[B,T,D] for ids that stand at positions start … start+T-1."""
+        x_BTD: Tensor = self.tokens(ids_BT) * self.scale
+        if self.positions is not None:
+            x_BTD = self.positions(x_BTD, start)
+        y_BTD: Tensor = self.dropout(x_BTD)
+        return y_BTD

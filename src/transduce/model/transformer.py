@@ -1,0 +1,162 @@
+"""The Transformer: encoder, decoder, and the one matrix that serves both ends (§3).
+
+Shapes: B batch, S source length, T target length, D model, V vocabulary, R rows (sentences × beams).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from transduce.errors import InputError
+from transduce.model.cache import DecoderState
+from transduce.model.config import TransformerConfig
+from transduce.model.decoder import Decoder
+from transduce.model.embedding import Embedding
+from transduce.model.encoder import Encoder
+from transduce.model.initialise import initialise
+from transduce.model.masks import padding_mask
+
+__all__ = ["AttentionRecord", "Transformer"]
+
+
+@dataclass(frozen=True)
+class AttentionRecord:
+    """Attention weights of one forward pass: per layer a tensor [B, heads, queries, keys], rows summing to one."""
+
+    encoder: list[Tensor] = field(default_factory=list)
+    """Source tokens looking at source tokens, [B,H,S,S]."""
+    decoder: list[Tensor] = field(default_factory=list)
+    """Target tokens looking at target tokens up to themselves, [B,H,T,T]."""
+    cross: list[Tensor] = field(default_factory=list)
+    """Target tokens looking at source tokens, [B,H,T,S]."""
+
+
+class Transformer(nn.Module):
+    """Maps source ids and the target so far to logits of the next token.
+
+    >>> model = Transformer(TransformerConfig.tiny(vocab_size=100))
+    >>> logits = model(source_ids, target_ids)  # [B,S] and [B,T] to [B,T,V]
+
+    `target_ids` is the decoder's input: it starts with `config.bos_id`, and position t gives the logits of token t+1.
+    `config.pad_id` after the end marks padding. For search it is a stepper: `prefill`, `step`, `reorder`.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        source_tokens = nn.Embedding(config.vocab_size, config.d_model)
+        target_tokens = source_tokens if config.tying == "all" else nn.Embedding(config.output_size, config.d_model)
+        self.source_embedding = Embedding(config, source_tokens)
+        self.target_embedding = Embedding(config, target_tokens)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.projection = nn.Linear(config.d_model, config.output_size, bias=False)
+        if config.tying != "none":
+            self.projection.weight = target_tokens.weight
+        initialise(self, config)
+
+    def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
+        """Logits [B,T,V] for source ids [B,S] and target ids [B,T]."""
+        return self.project(self.hidden(source_ids, target_ids))
+
+    def hidden(self, source_ids: Tensor, target_ids: Tensor, record: AttentionRecord | None = None) -> Tensor:
+        """What `forward` projects to logits: the decoder's output [B,T,D]."""
+        self._check_pair(source_ids, target_ids)
+        memory_BSD, mask = self.encode(source_ids, record)
+        y_BTD: Tensor = self.decoder(
+            self.target_embedding(target_ids),
+            memory_BSD,
+            mask,
+            record.decoder if record else None,
+            record.cross if record else None,
+        )
+        return y_BTD
+
+    def encode(self, source_ids: Tensor, record: AttentionRecord | None = None) -> tuple[Tensor, Tensor | None]:
+        """The encoder's output [B,S,D] and the mask [B,1,1,S] of real tokens, None if nothing is padded."""
+        _check_ids(source_ids, "source", self.config.vocab_size)
+        mask = padding_mask(source_ids, self.config.pad_id)
+        memory_BSD = self.encoder(self.source_embedding(source_ids), mask, record.encoder if record else None)
+        return memory_BSD, mask
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Logits [..., V] of decoder outputs [..., D]: the pre-softmax linear transformation (§3.4)."""
+        logits: Tensor = self.projection(hidden)
+        return logits
+
+    def with_attention(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, AttentionRecord]:
+        """Logits as `forward` gives them, and the attention weights of every layer and head."""
+        record = AttentionRecord()
+        return self.project(self.hidden(source_ids, target_ids, record)), record
+
+    # The stepper protocol of transduce.decoding
+
+    @property
+    def bos_id(self) -> int:
+        """The id that starts the decoder's input."""
+        return self.config.bos_id
+
+    @property
+    def eos_id(self) -> int:
+        """The id that ends a sentence."""
+        return self.config.eos_id
+
+    @property
+    def pad_id(self) -> int:
+        """The id that marks padding."""
+        return self.config.pad_id
+
+    @property
+    def output_size(self) -> int:
+        """V, the number of ids that can be written."""
+        return self.config.output_size
+
+    @property
+    def max_target_length(self) -> int | None:
+        """The longest target that the model has positions for; None where there is no limit."""
+        return self.config.max_length if self.config.positions == "learned" else None
+
+    def prefill(self, source_ids: Tensor, capacity: int) -> DecoderState:
+        """Encode the sources and start a state with one row each, for at most `capacity` target positions."""
+        memory_BSD, mask = self.encode(source_ids)
+        return self.decoder.prefill(memory_BSD, mask, capacity)
+
+    def step(self, state: DecoderState, token_ids: Tensor) -> Tensor:
+        """Logits [R,T,V] after each of the next T tokens [R,T] of every row."""
+        x_RTD = self.target_embedding(token_ids, start=state.length)
+        return self.project(self.decoder.step(x_RTD, state))
+
+    def reorder(self, state: DecoderState, rows: Tensor) -> None:
+        """Keep K beams for each of B sentences, `rows` [B,K] being rows of the present state."""
+        state.reorder(rows)
+
+    def _check_pair(self, source_ids: Tensor, target_ids: Tensor) -> None:
+        _check_ids(target_ids, "target", self.config.output_size)
+        if source_ids.size(0) != target_ids.size(0):
+            raise InputError(
+                f"{source_ids.size(0)} source sequences but {target_ids.size(0)} target sequences.",
+                remedy="Give one target for each source.",
+            )
+
+
+def _check_ids(ids: Tensor, side: str, size: int) -> None:
+    if ids.dim() != 2:
+        raise InputError(
+            f"{side} ids have shape {list(ids.shape)}.",
+            remedy="Give a batch [sentences, length]; for one sentence, ids.unsqueeze(0).",
+        )
+    if ids.dtype not in (torch.long, torch.int):
+        raise InputError(f"{side} ids are of type {ids.dtype}.", remedy="Give integers: ids.long().")
+    if ids.numel() == 0:
+        raise InputError(f"{side} ids of shape {list(ids.shape)} are empty.", remedy="Give at least one token.")
+    low, high = (int(bound) for bound in ids.aminmax())
+    if low < 0 or high >= size:
+        wrong = low if low < 0 else high
+        row, column = (ids == wrong).nonzero()[0].tolist()
+        raise InputError(
+            f"{side} id {wrong} in sequence {row}, position {column}, lies outside the vocabulary of {size} ids.",
+            remedy=f"Ids run from 0 to {size - 1}: do tokeniser and model belong together?",
+        )

@@ -1,0 +1,21 @@
+"""Learning rates as pure functions: step in, rate out."""
+
+from __future__ import annotations
+
+from transduce.errors import ConfigError
+
+__all__ = ["noam"]
+
+
+def noam(step: int, d_model: int = 512, warmup: int = 4000) -> float:
+    """Equation 3: d_model^-0.5 · min(step^-0.5, step · warmup^-1.5), for steps from 1.
+
+    Rises linearly for `warmup` steps, then falls with the inverse square root of the step.
+    """
+    if step < 1 or d_model < 1 or warmup < 1:
+        raise ConfigError(
+            f"noam(step={step}, d_model={d_model}, warmup={warmup}) is undefined.",
+            remedy="All three count from 1; the first update is step 1.",
+        )
+    rate: float = d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    return rate
