@@ -75,18 +75,18 @@ def pick(log_probs: Tensor, numbers: Tensor) -> Tensor:
     return index.gather(-1, rank).squeeze(-1)
 
 
-def random_numbers(source_ids: Tensor, pad_id: int, length: int, options: DecodingOptions) -> Tensor:
+def random_numbers(source_ids: Tensor, pad_id: int, limits: list[int], options: DecodingOptions) -> Tensor:
     """Uniform numbers [B,N,L], one for each token of each sample.
 
     They are seeded by the sentence itself, so that a sample does not depend on what else is in the batch.
     """
-    numbers = []
-    for row in source_ids.tolist():
+    numbers = torch.zeros(len(limits), options.n_best, max(limits), dtype=torch.double)
+    for index, (row, limit) in enumerate(zip(source_ids.tolist(), limits, strict=True)):
         tokens = [token for token in row if token != pad_id]
         digest = hashlib.sha256(f"{options.seed}:{tokens}".encode()).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "little", signed=True))
-        numbers.append(torch.rand(options.n_best, length, generator=generator, dtype=torch.double))
-    return torch.stack(numbers).to(source_ids.device)
+        numbers[index, :, :limit] = torch.rand(options.n_best, limit, generator=generator, dtype=torch.double)
+    return numbers.to(source_ids.device)
 
 
 def _sharpened(log_probs: Tensor, options: DecodingOptions) -> Tensor:

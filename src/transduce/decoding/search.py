@@ -48,7 +48,7 @@ def decode(
         prefix_BP = _padded(prefixes, beams.limits_B)
         numbers_BNL = None
         if options.sampling:
-            numbers_BNL = random_numbers(source_ids, stepper.pad_id, max(limits), options)
+            numbers_BNL = random_numbers(source_ids, stepper.pad_id, limits, options)
         state = stepper.prefill(source_ids, capacity=max(limits))
         logits = _start(stepper, state, beams, prefixes)
         while True:

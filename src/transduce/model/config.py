@@ -186,6 +186,12 @@ class TransformerConfig:
                 f"into near and far.",
                 remedy="Use a multiple of 4, such as 32.",
             )
+        if self.relative_max_distance <= self.relative_buckets // 2:
+            raise ConfigError(
+                f"relative_max_distance={self.relative_max_distance} is reached by the {self.relative_buckets // 2} "
+                f"buckets of one distance each that relative_buckets={self.relative_buckets} has.",
+                remedy=f"Use relative_max_distance={4 * self.relative_buckets}.",
+            )
         for name in ("dropout", "attention_dropout", "activation_dropout"):
             value = getattr(self, name)
             if not 0 <= value < 1:
@@ -196,7 +202,7 @@ class TransformerConfig:
     def _check_heads(self) -> None:
         if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
             divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
-            close = min(divisors, key=lambda h: abs(h - self.heads))
+            close = min(divisors, key=lambda h: (abs(h - self.heads), -h))
             raise ConfigError(
                 f"d_model={self.d_model} is not divisible by heads={self.heads}.",
                 remedy=f"Use heads={close}, or set d_k and d_v yourself.",

@@ -137,7 +137,11 @@ def relative_bucket(distance: Tensor, buckets: int, max_distance: int, bidirecti
 
 
 class AlibiBias(nn.Module):
-    """ALiBi (Press et al., 2022): scores fall linearly with distance, at a fixed slope per head."""
+    """ALiBi (Press et al., 2022): scores fall linearly with distance, at a fixed slope per head.
+
+    It was made for decoders, which only look back. In an encoder a step ahead counts half a step back: if both
+    counted the same, a sentence and its mirror image would look alike.
+    """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -145,7 +149,8 @@ class AlibiBias(nn.Module):
 
     def forward(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Bias [H,T,S] for queries at T positions that look at keys at S positions."""
-        distance_TS = (key_positions[None, :] - query_positions[:, None]).abs()
+        ahead_TS = key_positions[None, :] - query_positions[:, None]
+        distance_TS = torch.where(ahead_TS > 0, ahead_TS / 2, -ahead_TS)
         slopes_H = torch.tensor(alibi_slopes(self.heads), device=distance_TS.device)
         return -slopes_H[:, None, None] * distance_TS
 

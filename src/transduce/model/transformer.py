@@ -64,8 +64,13 @@ class Transformer(nn.Module):
 
     def hidden(self, source_ids: Tensor, target_ids: Tensor, record: AttentionRecord | None = None) -> Tensor:
         """What `forward` projects to logits: the decoder's output [B,T,D]."""
-        self._check_pair(source_ids, target_ids)
         memory_BSD, mask = self.encode(source_ids, record)
+        _check_ids(target_ids, "target", self.config.output_size)
+        if len(source_ids) != len(target_ids):
+            raise InputError(
+                f"{len(source_ids)} source sequences but {len(target_ids)} target sequences.",
+                remedy="Give one target for each source.",
+            )
         y_BTD: Tensor = self.decoder(
             self.target_embedding(target_ids),
             memory_BSD,
@@ -132,14 +137,6 @@ class Transformer(nn.Module):
     def reorder(self, state: DecoderState, rows: Tensor) -> None:
         """Keep K beams for each of B sentences, `rows` [B,K] being rows of the present state."""
         state.reorder(rows)
-
-    def _check_pair(self, source_ids: Tensor, target_ids: Tensor) -> None:
-        _check_ids(target_ids, "target", self.config.output_size)
-        if source_ids.size(0) != target_ids.size(0):
-            raise InputError(
-                f"{source_ids.size(0)} source sequences but {target_ids.size(0)} target sequences.",
-                remedy="Give one target for each source.",
-            )
 
 
 def _check_ids(ids: Tensor, side: str, size: int) -> None:

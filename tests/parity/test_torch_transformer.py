@@ -1,0 +1,118 @@
+"""The same weights in torch.nn.Transformer give the same outputs and gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from transduce.model import DecoderLayer, EncoderLayer, MultiHeadAttention, Transformer, TransformerConfig
+from transduce.model.layers import Residual
+
+D, HEADS, FF, LAYERS, VOCABULARY = 32, 4, 48, 3, 23
+
+
+def make_ours(norm_position: str, activation: str) -> Transformer:
+    config = TransformerConfig.base(
+        VOCABULARY, d_model=D, heads=HEADS, d_ff=FF, encoder_layers=LAYERS, decoder_layers=LAYERS,
+        attention_bias=True, norm_position=norm_position, activation=activation, dropout=0.0,
+    )  # fmt: skip
+    model = Transformer(config)
+    for parameter in model.parameters():  # so that no bias is zero and no norm is one
+        nn.init.normal_(parameter, std=0.3) if parameter.dim() > 1 else nn.init.normal_(parameter, mean=0.5, std=0.3)
+    return model
+
+
+def make_theirs(ours: Transformer, norm_position: str, activation: str) -> nn.Transformer:
+    """Torch's layers with our weights; post-norm without the final norms that torch adds and the paper does not."""
+    pre = norm_position == "pre"
+    theirs = nn.Transformer(D, HEADS, LAYERS, LAYERS, FF, 0.0, activation, batch_first=True, norm_first=pre)
+    if pre:
+        copy(ours.encoder.norm, theirs.encoder.norm)
+        copy(ours.decoder.norm, theirs.decoder.norm)
+    else:
+        theirs.encoder.norm = theirs.decoder.norm = None
+    for our_layer, layer in zip(ours.encoder.layers, theirs.encoder.layers, strict=True):
+        assert isinstance(our_layer, EncoderLayer)
+        copy_attention(our_layer.attention, layer.self_attn)
+        copy_feedforward(our_layer, layer)
+        copy_norms([our_layer.attention_residual, our_layer.feedforward_residual], [layer.norm1, layer.norm2])
+    for our_layer, layer in zip(ours.decoder.layers, theirs.decoder.layers, strict=True):
+        assert isinstance(our_layer, DecoderLayer)
+        copy_attention(our_layer.attention, layer.self_attn)
+        copy_attention(our_layer.cross_attention, layer.multihead_attn)
+        copy_feedforward(our_layer, layer)
+        copy_norms(
+            [our_layer.attention_residual, our_layer.cross_attention_residual, our_layer.feedforward_residual],
+            [layer.norm1, layer.norm2, layer.norm3],
+        )
+    return theirs
+
+
+def copy(ours: nn.Module, theirs: nn.Module) -> None:
+    theirs.load_state_dict(ours.state_dict())
+
+
+def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+    theirs.in_proj_weight.data.copy_(ours.qkv.weight)
+    theirs.in_proj_bias.data.copy_(ours.qkv.bias)
+    copy(ours.output, theirs.out_proj)
+
+
+def copy_feedforward(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> None:
+    copy(ours.feedforward.inner, theirs.linear1)
+    copy(ours.feedforward.outer, theirs.linear2)
+
+
+def copy_norms(ours: list[Residual], theirs: list[nn.LayerNorm]) -> None:
+    for residual, norm in zip(ours, theirs, strict=True):
+        copy(residual.norm, norm)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("norm_position", ["post", "pre"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_outputs_and_gradients_equal_torch_nn_transformer(norm_position: str, activation: str) -> None:
+    ours = make_ours(norm_position, activation)
+    theirs = make_theirs(ours, norm_position, activation)
+    source = torch.randint(3, VOCABULARY, (4, 9))
+    source[1, 6:], source[3, 2:] = 0, 0
+    target = torch.randint(3, VOCABULARY, (4, 7))
+
+    our_output = ours.hidden(source, target)
+    # torch's attention stack, fed by our embeddings: torch leaves embeddings to the user.
+    embedded_source, embedded_target = ours.source_embedding(source), ours.target_embedding(target)
+    their_output = theirs(
+        embedded_source,
+        embedded_target,
+        tgt_mask=torch.ones(7, 7, dtype=torch.bool).triu(1),
+        src_key_padding_mask=source == 0,
+        memory_key_padding_mask=source == 0,
+        tgt_is_causal=True,
+    )
+    torch.testing.assert_close(our_output, their_output, atol=1e-5, rtol=1e-4)
+
+    probe = torch.randn_like(our_output)
+    our_embedding = ours.source_embedding.tokens.weight
+    (our_gradient,) = torch.autograd.grad(our_output, our_embedding, probe, retain_graph=True)
+    (their_gradient,) = torch.autograd.grad(their_output, our_embedding, probe, retain_graph=True)
+    torch.testing.assert_close(our_gradient, their_gradient, atol=1e-4, rtol=1e-3)
+
+    (our_output * probe).sum().backward()
+    (their_output * probe).sum().backward()
+    for our_layer, layer in zip(ours.decoder.layers, theirs.decoder.layers, strict=True):
+        pairs = [
+            (our_layer.attention.qkv.weight, layer.self_attn.in_proj_weight),
+            (our_layer.attention.qkv.bias, layer.self_attn.in_proj_bias),
+            (our_layer.cross_attention.qkv.weight, layer.multihead_attn.in_proj_weight),
+            (our_layer.cross_attention.output.weight, layer.multihead_attn.out_proj.weight),
+            (our_layer.feedforward.inner.weight, layer.linear1.weight),
+            (our_layer.feedforward.outer.bias, layer.linear2.bias),
+            (our_layer.cross_attention_residual.norm.weight, layer.norm2.weight),
+        ]
+        for our_parameter, their_parameter in pairs:
+            torch.testing.assert_close(our_parameter.grad, their_parameter.grad, atol=1e-4, rtol=1e-3)
+    for our_layer, layer in zip(ours.encoder.layers, theirs.encoder.layers, strict=True):
+        torch.testing.assert_close(
+            our_layer.attention.qkv.weight.grad, layer.self_attn.in_proj_weight.grad, atol=1e-4, rtol=1e-3
+        )

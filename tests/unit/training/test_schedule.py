@@ -1,0 +1,29 @@
+"""Equation 3 at the points worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from transduce.errors import ConfigError
+from transduce.training.schedule import noam
+
+
+@pytest.mark.parametrize(
+    ("step", "d_model", "rate"),
+    [(1, 512, 1.7469e-7), (4000, 512, 6.9877e-4), (100_000, 512, 1.3975e-4), (4000, 1024, 4.9411e-4)],
+)
+def test_noam_gives_the_papers_rates(step: int, d_model: int, rate: float) -> None:
+    assert noam(step, d_model=d_model, warmup=4000) == pytest.approx(rate, rel=5e-5)
+
+
+def test_noam_rises_linearly_then_falls_with_the_inverse_root() -> None:
+    rates = [noam(step, d_model=512, warmup=100) for step in range(1, 1001)]
+    assert max(rates) == rates[99]
+    assert rates[49] == pytest.approx(rates[99] / 2)
+    assert rates[399] == pytest.approx(rates[99] / 2)
+
+
+@pytest.mark.parametrize("arguments", [(0, 512, 4000), (1, 0, 4000), (1, 512, 0)])
+def test_noam_is_defined_from_step_1(arguments: tuple[int, int, int]) -> None:
+    with pytest.raises(ConfigError, match=r"undefined.*first update is step 1"):
+        noam(*arguments)
