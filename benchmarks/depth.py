@@ -1,7 +1,7 @@
 """Which starting values train deep post-norm stacks? Prints the loss on the way, for each depth and initialisation.
 
 The task is that of examples/reverse_digits.py; its loss cannot fall below about 0.53, the entropy of label smoothing.
-Run it with: python benchmarks/depth.py [steps]
+Run it with: python benchmarks/depth.py [steps [seed]]
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import reverse_digits
 from transduce.model import Transformer
 
 CASES = [
+    (2, "post", "xavier"),
+    (2, "post", "depth_scaled"),
     (6, "post", "xavier"),
     (6, "post", "depth_scaled"),
     (12, "post", "xavier"),
@@ -30,17 +32,19 @@ CASES = [
 def main() -> None:
     """Train each case for the same steps, with the same data and the same seed."""
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 600
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    torch.set_num_threads(1)
     reverse_digits.STEPS = steps
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, mean loss of 50 steps up to step:")
+    print(f"torch {torch.__version__}, seed {seed}, mean loss of 50 steps up to step:")
     points = range(100, steps + 1, 100)
     print("layers  norm  initialisation " + "".join(f"{point:>7}" for point in points) + "  minutes")
     for layers, norm_position, initialisation in CASES:
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         config = reverse_digits.make_model().config.replace(
             encoder_layers=layers, decoder_layers=layers, norm_position=norm_position, initialisation=initialisation
         )
         start = time.perf_counter()
-        losses = [loss for _, loss in reverse_digits.train(Transformer(config))]
+        losses = [loss for _, loss in reverse_digits.train(Transformer(config), seed)]
         minutes = (time.perf_counter() - start) / 60
         means = "".join(f"{sum(losses[point - 50 : point]) / 50:7.3f}" for point in points)
         print(f"{layers:2}+{layers:<2}   {norm_position:5} {initialisation:14} {means}  {minutes:7.1f}", flush=True)

@@ -87,20 +87,22 @@ def unseen_digits(count: int, seed: int = 2) -> list[list[int]]:
     return [[FIRST_DIGIT + generator.randrange(10) for _ in range(generator.randint(8, 10))] for _ in range(count)]
 
 
-def draw_attention(console: Console, model: Transformer, source: list[int]) -> None:
+def draw_attention(console: Console, model: Transformer, digits: list[int]) -> None:
     """Cross-attention of the last layer: each row a digit that is written, each column one that is read."""
     model.eval()
-    target = [BOS, *source[::-1]]
+    source, written = [*digits, EOS], [*digits[::-1], EOS]
     with torch.inference_mode():
-        _, record = model.with_attention(torch.tensor([source]), torch.tensor([target]))
+        _, record = model.with_attention(torch.tensor([source]), torch.tensor([[BOS, *written[:-1]]]))
     weights_TS = record.cross[-1][0].mean(0)  # over heads
     names = {EOS: "end"} | {FIRST_DIGIT + digit: str(digit) for digit in range(10)}
-    console.print("      reads  " + "   ".join(names[token] for token in source), style="bold")
-    for row, token in zip(weights_TS.tolist(), [*target[1:], EOS], strict=True):
-        line = Text(f"writes {names[token]:>3}  ", style="bold")
+    console.print(Text("     reads ", style="bold") + Text("".join(f"{names[token]:>5}" for token in source)))
+    for row, token in zip(weights_TS.tolist(), written, strict=True):
+        line = Text(f"writes {names[token]:>3} ", style="bold")
         for weight in row:
-            shade = int(30 + 225 * weight)
-            line.append(f"{weight:3.0%} ".rjust(4), style=f"rgb(255,255,255) on rgb(30,{shade // 2 + 15},{shade})")
+            shade = int(225 * weight)
+            line.append(
+                f"{weight:>5.0%}", style=f"rgb(255,255,255) on rgb({20 + shade // 8},{30 + shade // 2},{30 + shade})"
+            )
         console.print(line)
 
 
@@ -119,8 +121,8 @@ def main() -> None:
             progress.update(task, completed=step, loss=loss)
     share = exact_match(model, unseen_digits(500))
     console.print(f"Of 500 unseen sequences, beam search writes {share:.1%} without a mistake.")
-    console.print("\nWhere it looks while it writes (cross-attention of the last layer, mean over heads):\n")
-    draw_attention(console, model, source=unseen_digits(1)[0])
+    console.print("\nWhere it looks while it writes (cross-attention, last layer, mean of heads):\n")
+    draw_attention(console, model, unseen_digits(1)[0])
     sys.exit(0 if share > 0.99 else 1)
 
 

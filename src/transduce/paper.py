@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
+from torch.overrides import TorchFunctionMode
 
 from transduce.errors import ConfigError
 from transduce.model.attention import MultiHeadAttention, attention
@@ -37,6 +37,8 @@ __all__ = [
 
 VOCABULARY = 37_000
 """The paper's shared vocabulary for English–German: "about 37000 tokens" (§5.1)."""
+LONGEST = 4096
+"""Sequence length up to which attention is run to count its multiplications."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,11 @@ def table_1(length: int = 30, d_model: int = 512, kernel: int = 3, neighbours: i
     for name, value in (("length", length), ("d_model", d_model), ("kernel", kernel), ("neighbours", neighbours)):
         if value < 1:
             raise ConfigError(f"{name}={value} is too small.", remedy="It must be at least 1.")
+    if length > LONGEST:
+        raise ConfigError(
+            f"length={length} is too long: its n² attention weights are really computed, to be counted.",
+            remedy=f"Use at most {LONGEST}.",
+        )
     n, d, k, r = length, d_model, kernel, neighbours
     return [
         LayerKind("self-attention", "n²·d", n * n * d, "1", "1", _attention_multiplications(n, d)),
@@ -208,11 +215,24 @@ def table_1(length: int = 30, d_model: int = 512, kernel: int = 3, neighbours: i
 
 
 def _attention_multiplications(length: int, width: int) -> int:
-    """What `attention` does, counted by torch: QKᵀ and the product with V are n²·d each."""
-    sequence = torch.empty(length, width, device="meta")
-    with FlopCounterMode(display=False) as counter:
+    """What the matrix products of `attention` multiply, counted while it runs."""
+    sequence = torch.zeros(length, width)
+    count = _MultiplicationCount()
+    with count:
         attention(sequence, sequence, sequence)
-    return int(counter.get_total_flops()) // 2  # torch counts a multiplication and its addition as two
+    return count.total
+
+
+class _MultiplicationCount(TorchFunctionMode):
+    """Adds up n·m·k for every product of [n,m] and [m,k] inside it."""
+
+    total = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__):
+            left, right = args
+            self.total += left.numel() * right.size(-1)
+        return func(*args, **(kwargs or {}))
 
 
 def _built(config: TransformerConfig) -> Transformer:

@@ -46,7 +46,7 @@ def main() -> None:
     """Run the command line; a user's mistake is one message and exit code 2, a traceback only with --debug."""
     arguments, debug = _take_debug(sys.argv[1:])
     try:
-        app(arguments)
+        app(arguments, prog_name="transduce")
     except TransduceError as error:
         if debug:
             raise

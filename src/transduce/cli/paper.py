@@ -19,7 +19,7 @@ __all__ = ["paper"]
 
 def paper(
     vocabulary: Annotated[int, typer.Option(min=4, help="Size of the shared vocabulary.")] = 37_000,
-    length: Annotated[int, typer.Option(min=1, help="Sequence length n for Table 1.")] = 30,
+    length: Annotated[int, typer.Option(help="Sequence length n for Table 1.")] = 30,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Check this code against the published figures of "Attention Is All You Need".
@@ -27,18 +27,18 @@ def paper(
     Prints the parameters of every row of Table 3 (each model is built without being allocated), the learning rates
     of equation 3, the layers of Figure 1 and the complexity of Table 1.
     """
-    from transduce.paper import layer_counts, learning_rates, table_1, table_3
+    from rich.console import Console
 
-    rows, rates = table_3(vocabulary), learning_rates()
-    layers, kinds = layer_counts(vocabulary), table_1(length)
+    with Console(stderr=True).status("Building the models of Table 3 …"):
+        from transduce.paper import layer_counts, learning_rates, table_1, table_3
+
+        rows, rates = table_3(vocabulary), learning_rates()
+        layers, kinds = layer_counts(vocabulary), table_1(length)
     if as_json:
         report = {"vocabulary": vocabulary, "table_3": rows, "learning_rates": rates, "layers": layers}
         report |= {"table_1": {"length": length, "kinds": kinds}}
         typer.echo(json.dumps(report, default=asdict, ensure_ascii=False, indent=2))
         return
-
-    from rich.console import Console
-
     console = Console()
     _print_variations(console, rows, vocabulary)
     _print_rates(console, rates)

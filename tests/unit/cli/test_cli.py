@@ -57,7 +57,8 @@ def test_no_command_shows_the_help() -> None:
     [
         (["papr"], "No such command 'papr'. Did you mean 'paper'?"),
         (["paper", "--lenght", "3"], "No such option: --lenght"),
-        (["paper", "--length", "0"], "Invalid value for '--length'"),
+        (["paper", "--length", "0"], "transduce: length=0 is too small. It must be at least 1."),
+        (["paper", "--length", "5000"], "transduce: length=5000 is too long"),
         (["paper", "--length", "many"], "Invalid value for '--length'"),
         (["paper", "--vocabulary", "3"], "Invalid value for '--vocabulary'"),
     ],
