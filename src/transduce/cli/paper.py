@@ -88,8 +88,8 @@ def _print_kinds(console: Console, kinds: list[LayerKind], length: int) -> None:
         (
             kind.kind,
             f"O({kind.complexity})",
-            f"{kind.operations:,}",
-            "–" if kind.counted is None else f"{kind.counted:,}",
+            _number(kind.operations),
+            "–" if kind.counted is None else _number(kind.counted),
             kind.sequential,
             kind.path,
         )
@@ -98,6 +98,10 @@ def _print_kinds(console: Console, kinds: list[LayerKind], length: int) -> None:
     columns = ("layer", "complexity", "operations", "counted", "steps", "path")
     _print_table(console, f"Table 1: per layer, at n={length}, d=512, k=3, r=10", columns, cells)
     console.print("Counted: the multiplications of `attention`, which are two products of n²·d.", style="dim")
+
+
+def _number(value: int) -> str:
+    return f"{value:,}" if value < 1e8 else f"{value:.3e}"
 
 
 def _print_table(

@@ -51,16 +51,16 @@ class KeyValueCache:
         return like_RGTK.new_empty(rows, groups, self.capacity, width)
 
     def _reordered(self, buffer: Tensor, rows: Tensor) -> Tensor:
+        written = buffer[:, :, : self.length]
         if rows.numel() > buffer.size(0):
             grown = buffer.new_empty(rows.numel(), *buffer.shape[1:])
-            grown[:, :, : self.length] = buffer[rows, :, : self.length]
+            grown[:, :, : self.length] = written.index_select(0, rows)
             return grown
         # Most rows stay where they are from step to step: copy only those that move, within the same buffer.
-        kept = buffer[: rows.numel()]
         moved = (rows != torch.arange(rows.numel(), device=rows.device)).nonzero().squeeze(1)
         if moved.numel():
-            kept[moved, :, : self.length] = buffer[rows[moved], :, : self.length]
-        return kept
+            written.index_copy_(0, moved, written.index_select(0, rows[moved]))
+        return buffer[: rows.numel()]
 
 
 @dataclass

@@ -33,6 +33,21 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "initialisation": get_args(Initialisation),
 }
 
+UNSET = {"target_vocab_size", "key_value_heads", "d_k", "d_v"}
+"""Sizes that may be left unset."""
+
+SMALLEST = dict.fromkeys(UNSET, 1) | {
+    "vocab_size": 1,
+    "d_model": 1,
+    "d_ff": 1,
+    "heads": 1,
+    "encoder_layers": 0,
+    "decoder_layers": 0,
+    "max_length": 1,
+    "relative_buckets": 4,
+    "relative_max_distance": 1,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
@@ -93,7 +108,7 @@ class TransformerConfig:
     scale_embeddings: bool = True
     """Multiply embeddings by √d_model (§3.4)."""
     initialisation: Initialisation = "auto"
-    """`auto` is Xavier to depth 6 and depth-scaled Xavier for deeper post-norm stacks."""
+    """`auto` is depth-scaled Xavier for post-norm, which trains at any depth, and plain Xavier for pre-norm."""
     pad_id: int = 0
     """Marks padding; may stand only at the end of a sequence."""
     bos_id: int = 1
@@ -172,15 +187,15 @@ class TransformerConfig:
                 raise ConfigError(f"{name}={value!r} is unknown.", remedy=nearest(str(value), choices))
 
     def _check_sizes(self) -> None:
-        for name in ("vocab_size", "target_vocab_size", "d_model", "d_ff", "heads", "key_value_heads", "d_k", "d_v",
-                     "max_length", "relative_max_distance"):  # fmt: skip
+        for name, smallest in SMALLEST.items():
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name}={value} is too small.", remedy="It must be at least 1.")
-        for name in ("encoder_layers", "decoder_layers"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name}={getattr(self, name)} is negative.", remedy="Use 0 or more.")
-        if self.relative_buckets < 4 or self.relative_buckets % 4:
+            if value is None and name in UNSET:
+                continue
+            if not isinstance(value, int) or value < smallest:
+                raise ConfigError(
+                    f"{name}={value!r} cannot work.", remedy=f"It must be a whole number, {smallest} or more."
+                )
+        if self.relative_buckets % 4:
             raise ConfigError(
                 f"relative_buckets={self.relative_buckets} cannot be halved twice: once by direction, once "
                 f"into near and far.",

@@ -1,9 +1,9 @@
 """Starting values: what lets the published post-norm network train at the published depth, and deeper.
 
-The paper does not say how it drew its weights. Its code, and everyone since, draws matrices by Glorot and Bengio's rule
-("Xavier") and embeddings with variance 1/d_model, so that √d_model · E has unit variance. Post-norm stacks deeper than
-about six layers often fail to train from there: every normalisation shrinks what comes down the residual path. Drawing
-layer l smaller by 1/√l (Zhang et al., 2019, depth-scaled initialisation) keeps that path dominant.
+The paper does not say how it drew its weights. Its code, and most since, draws matrices by Glorot and Bengio's rule
+("Xavier") and embeddings with variance 1/d_model, so that √d_model · E has unit variance. In deep post-norm stacks
+every normalisation then shrinks the gradient that comes down the residual path. Drawing layer l smaller by 1/√l (Zhang
+et al., 2019, depth-scaled initialisation) keeps that path dominant: docs/log.md shows it at 6, 12 and 18 layers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from transduce.model.config import TransformerConfig
 
 __all__ = ["initialise"]
 
-XAVIER_DEPTH = 6
-"""Layers up to which plain Xavier trains post-norm stacks."""
-
 
 def initialise(model: nn.Module, config: TransformerConfig) -> None:
     """Draw all weights of a model from torch's random generator: its stacks of layers, then its tables."""
@@ -31,14 +28,14 @@ def initialise(model: nn.Module, config: TransformerConfig) -> None:
             _draw_layer(layer, gain=1 / math.sqrt(depth) if scaled else 1.0)
         in_layers |= set(stack.parameters())
     for parameter in model.parameters():
-        if parameter not in in_layers and parameter.dim() == 2:  # token, position and distance tables
+        # What is left are token, position and distance tables. Without storage there is nothing to draw.
+        if parameter not in in_layers and parameter.dim() == 2 and not parameter.is_meta:
             nn.init.normal_(parameter, std=config.d_model**-0.5)
 
 
 def _scales_by_depth(config: TransformerConfig) -> bool:
     if config.initialisation == "auto":
-        depth = max(config.encoder_layers, config.decoder_layers)
-        return config.norm_position == "post" and depth > XAVIER_DEPTH
+        return config.norm_position == "post"
     return config.initialisation == "depth_scaled"
 
 

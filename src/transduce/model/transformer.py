@@ -47,8 +47,8 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        source_tokens = nn.Embedding(config.vocab_size, config.d_model)
-        target_tokens = source_tokens if config.tying == "all" else nn.Embedding(config.output_size, config.d_model)
+        source_tokens = _token_table(config.vocab_size, config.d_model)
+        target_tokens = source_tokens if config.tying == "all" else _token_table(config.output_size, config.d_model)
         self.source_embedding = Embedding(config, source_tokens)
         self.target_embedding = Embedding(config, target_tokens)
         self.encoder = Encoder(config)
@@ -137,6 +137,11 @@ class Transformer(nn.Module):
     def reorder(self, state: DecoderState, rows: Tensor) -> None:
         """Keep K beams for each of B sentences, `rows` [B,K] being rows of the present state."""
         state.reorder(rows)
+
+
+def _token_table(size: int, d_model: int) -> nn.Embedding:
+    """An undrawn embedding: `initialise` draws it, and drawing 37,000 × 512 numbers twice takes time."""
+    return nn.Embedding(size, d_model, _weight=torch.empty(size, d_model))
 
 
 def _check_ids(ids: Tensor, side: str, size: int) -> None:

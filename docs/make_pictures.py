@@ -1,0 +1,76 @@
+"""Make the pictures of the README: trains the example and draws its cross-attention, every layer and head.
+
+Run it with: python docs/make_pictures.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "examples"))
+import reverse_digits  # noqa: E402
+from reverse_digits import BOS, EOS, FIRST_DIGIT  # noqa: E402
+
+CELL, GAP, MARGIN = 18, 34, 46
+
+
+def name(token: int) -> str:
+    """What a token is called in the picture."""
+    return "end" if token == EOS else str(token - FIRST_DIGIT)
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle", weight: str = "normal") -> str:
+    """One line of SVG text."""
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-weight="{weight}">{words}</text>'
+
+
+def attention_map(weights: list[list[float]], source: list[int], written: list[int], x0: int, y0: int) -> list[str]:
+    """One head: rows are tokens written, columns tokens read; the darker, the more attention."""
+    parts = [text(x0 + (i + 0.5) * CELL, y0 - 5, name(token)) for i, token in enumerate(source)]
+    for row, (values, token) in enumerate(zip(weights, written, strict=True)):
+        y = y0 + row * CELL
+        parts.append(text(x0 - 4, y + 0.68 * CELL, name(token), anchor="end"))
+        for column, value in enumerate(values):
+            position = f'x="{x0 + column * CELL}" y="{y}" width="{CELL - 1}" height="{CELL - 1}"'
+            parts.append(f'<rect {position} fill="#1d4ed8" fill-opacity="{0.04 + 0.96 * value:.3f}"/>')
+    return parts
+
+
+def picture(cross: list[torch.Tensor], source: list[int], written: list[int]) -> str:
+    """All layers (rows) and heads (columns) as one SVG."""
+    heads = cross[0].size(1)
+    step_x, step_y = len(source) * CELL + GAP, len(written) * CELL + GAP + 14
+    width, height = MARGIN + heads * step_x, 14 + len(cross) * step_y
+    parts = [f'<rect width="{width}" height="{height}" fill="white"/>']
+    for layer, weights_BHTS in enumerate(cross):
+        for head, weights_TS in enumerate(weights_BHTS[0].tolist()):
+            x0, y0 = MARGIN + head * step_x, 44 + layer * step_y
+            title = f"layer {layer + 1}, head {head + 1}"
+            parts.append(text(x0 + len(source) * CELL / 2, y0 - 22, title, weight="bold"))
+            parts += attention_map(weights_TS, source, written, x0, y0)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return "\n".join([f'{head} font-family="sans-serif" font-size="11">', *parts, "</svg>\n"])
+
+
+def main() -> None:
+    """Train, read off the weights, write the picture."""
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    model = reverse_digits.make_model()
+    for _ in reverse_digits.train(model):
+        pass
+    digits = [FIRST_DIGIT + digit for digit in (3, 1, 4, 1, 5, 9, 2)]
+    source, written = [*digits, EOS], [*digits[::-1], EOS]
+    with torch.inference_mode():
+        _, record = model.eval().with_attention(torch.tensor([source]), torch.tensor([[BOS, *written[:-1]]]))
+    target = ROOT / "docs" / "pictures" / "attention.svg"
+    target.write_text(picture(record.cross, source, written), encoding="utf-8")
+    print(f"wrote {target}")
+
+
+if __name__ == "__main__":
+    main()
