@@ -12,6 +12,10 @@ __all__ = ["DecodingOptions", "LengthPenalty"]
 
 LengthPenalty = Literal["gnmt", "power", "none"]
 
+SMALLEST = {"beam": 1, "n_best": 1} | dict.fromkeys(
+    ("max_length_extra", "min_length", "no_repeat_ngram", "top_k", "seed"), 0
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingOptions:
@@ -79,17 +83,11 @@ class DecodingOptions:
                 f"length_penalty={self.length_penalty!r} is unknown.",
                 remedy=nearest(str(self.length_penalty), get_args(LengthPenalty)),
             )
-        for name in ("beam", "n_best"):
-            self._require(name, getattr(self, name) >= 1, "at least 1")
-        for name in (
-            "max_length_ratio",
-            "max_length_extra",
-            "min_length",
-            "no_repeat_ngram",
-            "top_k",
-            "seed",
-        ):
-            self._require(name, getattr(self, name) >= 0, "0 or more")
+        for name, smallest in SMALLEST.items():
+            value = getattr(self, name)
+            holds = isinstance(value, int) and value >= smallest
+            self._require(name, holds, f"a whole number, {smallest} or more")
+        self._require("max_length_ratio", self.max_length_ratio >= 0, "0 or more")
         self._require("repetition_penalty", self.repetition_penalty > 0, "above 0 (1 is off)")
         self._require("temperature", self.temperature > 0, "above 0; for the most probable token, use beam=1")
         self._require("top_p", 0 < self.top_p <= 1, "above 0 and at most 1 (1 is off)")

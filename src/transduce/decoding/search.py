@@ -37,7 +37,8 @@ def decode(
     sentence then leaves the batch. What is found does not depend on what else is in the batch.
     """
     options = options or DecodingOptions()
-    if source_ids.dim() == 2 and len(source_ids) == 0:
+    _check_batch(source_ids)
+    if len(source_ids) == 0:
         return []
     limits = _limits(stepper, source_ids, options)
     prefixes = _prefixes(stepper, options, limits)
@@ -114,13 +115,19 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
     return allowed
 
 
-def _limits(stepper: Stepper[State], source_ids: Tensor, options: DecodingOptions) -> list[int]:
-    """The longest output of each sentence, end of sentence included."""
+def _check_batch(source_ids: Tensor) -> None:
+    if not isinstance(source_ids, Tensor):
+        kind = type(source_ids).__name__
+        raise InputError(f"source ids are a {kind}.", remedy="Give a tensor: torch.tensor(source_ids).")
     if source_ids.dim() != 2:
         raise InputError(
             f"source ids have shape {list(source_ids.shape)}.",
             remedy="Give a batch [sentences, length]; for one sentence, ids.unsqueeze(0).",
         )
+
+
+def _limits(stepper: Stepper[State], source_ids: Tensor, options: DecodingOptions) -> list[int]:
+    """The longest output of each sentence, end of sentence included."""
     limits = []
     for index, length in enumerate((source_ids != stepper.pad_id).sum(1).tolist()):
         if length == 0:

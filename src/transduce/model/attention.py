@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transduce.errors import InputError
 from transduce.model.cache import KeyValueCache, KeyValues
 from transduce.model.config import TransformerConfig
 from transduce.model.positions import Rotation, rotate
@@ -45,6 +46,11 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None, bi
         scores = scores + bias
     if mask is None:
         return scores.softmax(-1)
+    if mask.dtype != torch.bool:
+        raise InputError(
+            f"the attention mask is of type {mask.dtype}.",
+            remedy="Give booleans, True where a query may look; numbers to add to the scores are the bias.",
+        )
     # −∞ as the lowest finite number: a row masked as a whole must give no NaN, not even as gradient. Adding it
     # is faster than filling, because the mask is smaller than the scores and adding has nothing to undo.
     illegal = torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, torch.finfo(scores.dtype).min)

@@ -145,6 +145,8 @@ def _token_table(size: int, d_model: int) -> nn.Embedding:
 
 
 def _check_ids(ids: Tensor, side: str, size: int) -> None:
+    if not isinstance(ids, Tensor):
+        raise InputError(f"{side} ids are a {type(ids).__name__}.", remedy="Give a tensor: torch.tensor(ids).")
     if ids.dim() != 2:
         raise InputError(
             f"{side} ids have shape {list(ids.shape)}.",

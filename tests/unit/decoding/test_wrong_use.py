@@ -44,6 +44,13 @@ def test_wrong_targets_are_named_with_their_remedy(model: Transformer, targets: 
         score(model, torch.tensor([[3]]), targets)
 
 
+def test_ids_must_be_a_tensor(model: Transformer) -> None:
+    with pytest.raises(InputError, match=r"source ids are a list\. Give a tensor"):
+        decode(model, [[3, 4]])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"target ids are a list\. Give a tensor"):
+        model(torch.tensor([[3]]), [[1]])
+
+
 def test_a_diverged_model_is_reported(model: Transformer) -> None:
     with torch.no_grad():
         model.projection.weight[5] = float("nan")
@@ -54,7 +61,8 @@ def test_a_diverged_model_is_reported(model: Transformer) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 0}, r"beam=0 cannot work\. It must be at least 1"),
+        ({"beam": 0}, r"beam=0 cannot work\. It must be a whole number, 1 or more"),
+        ({"beam": 2.5}, r"beam=2.5 cannot work"),
         ({"n_best": 0}, r"n_best=0"),
         ({"n_best": 5}, r"n_best=5 asks for more hypotheses than beam=4 keeps\. Use beam=5"),
         ({"length_penalty": "gnm"}, r"length_penalty='gnm' is unknown\. Did you mean 'gnmt'"),

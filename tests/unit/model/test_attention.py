@@ -8,6 +8,7 @@ import sys
 import pytest
 import torch
 
+from transduce.errors import InputError
 from transduce.model import MultiHeadAttention, TransformerConfig, attention, attention_weights
 from transduce.model.attention import FUSED_FROM_KEYS, Pattern, _fused_attention
 from transduce.model.masks import causal_mask, padding_mask
@@ -41,6 +42,11 @@ def test_masked_keys_get_no_weight_and_the_rest_sums_to_one() -> None:
     weights = attention_weights(torch.randn(2, 4), torch.randn(3, 4), mask)
     assert (weights[~mask] == 0).all()
     torch.testing.assert_close(weights.sum(-1), torch.ones(2))
+
+
+def test_a_mask_of_numbers_is_refused() -> None:
+    with pytest.raises(InputError, match=r"mask is of type torch.float32.*True where a query may look"):
+        attention(torch.randn(2, 4), torch.randn(3, 4), torch.randn(3, 4), torch.zeros(2, 3))
 
 
 def test_bias_is_added_to_the_scores() -> None:
