@@ -11,6 +11,7 @@ BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
 demo: $(VENV)/installed
 	$(BIN)/transduce paper
+	@echo
 	$(BIN)/python examples/reverse_digits.py
 
 test: lint
@@ -26,11 +27,12 @@ install: $(VENV)/installed
 
 # Tests' tools come with the package: one environment serves demo, tests and development.
 $(VENV)/installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "transduce needs Python 3.10 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "transduce needs Python 3.10 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
+	@echo "Installing into $(VENV); the first time this takes a minute or two, most of it for torch."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
-	$(BIN)/python -c 'open("$@", "w").close()'
+	@$(BIN)/python -c 'open("$@", "w").close()'
 
 clean:
 	$(PYTHON) -c 'import shutil; shutil.rmtree("$(VENV)", ignore_errors=True)'
