@@ -3,6 +3,7 @@
 TransduceError
 ├── ConfigError      a setting has a value that cannot work
 ├── InputError       the ids or texts handed over cannot be processed
+├── BundleError      a model directory is missing, damaged or not ours
 └── ModelError       the model itself gives something unusable, such as NaN
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["ConfigError", "InputError", "ModelError", "TransduceError", "nearest"]
+__all__ = ["BundleError", "ConfigError", "InputError", "ModelError", "TransduceError", "nearest"]
 
 
 class TransduceError(Exception):
@@ -35,6 +36,10 @@ class ConfigError(TransduceError, ValueError):
 
 class InputError(TransduceError, ValueError):
     """Ids or texts handed to a model or to decoding cannot be processed."""
+
+
+class BundleError(TransduceError, ValueError):
+    """A model directory is missing, damaged, incomplete, or from a newer version."""
 
 
 class ModelError(TransduceError, RuntimeError):

@@ -9,7 +9,11 @@ from typing import Annotated
 import typer
 
 import transduce
+from transduce.cli.corpora import corpora
+from transduce.cli.evaluate import evaluate, score
 from transduce.cli.paper import paper
+from transduce.cli.train import train
+from transduce.cli.translate import translate
 from transduce.errors import TransduceError
 
 __all__ = ["app", "main"]
@@ -22,7 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(paper)
+for command in (train, translate, evaluate, score, corpora, paper):
+    app.command()(command)
 
 
 def show_version(wanted: bool) -> None:

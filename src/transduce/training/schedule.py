@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from transduce.errors import ConfigError
 
-__all__ = ["noam"]
+__all__ = ["cosine", "inverse_sqrt", "noam"]
 
 
 def noam(step: int, d_model: int = 512, warmup: int = 4000) -> float:
@@ -19,3 +21,16 @@ def noam(step: int, d_model: int = 512, warmup: int = 4000) -> float:
         )
     rate: float = d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
     return rate
+
+
+def inverse_sqrt(step: int, peak: float, warmup: int) -> float:
+    """Noam's shape with the peak set by hand: peak · min(step / warmup, √(warmup / step))."""
+    return peak * min(step / warmup, math.sqrt(warmup / step))
+
+
+def cosine(step: int, peak: float, warmup: int, total: int, floor: float = 0.0) -> float:
+    """Linear warm-up to `peak`, then half a cosine down to `floor` at `total` steps, and `floor` from there on."""
+    if step < warmup:
+        return peak * step / warmup
+    progress = min(1.0, (step - warmup) / max(1, total - warmup))
+    return floor + (peak - floor) * (1 + math.cos(math.pi * progress)) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transduce.errors import ConfigError
-from transduce.training.schedule import noam
+from transduce.training.schedule import cosine, inverse_sqrt, noam
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,17 @@ def test_noam_rises_linearly_then_falls_with_the_inverse_root() -> None:
 def test_noam_is_defined_from_step_1(arguments: tuple[int, int, int]) -> None:
     with pytest.raises(ConfigError, match=r"undefined.*first update is step 1"):
         noam(*arguments)
+
+
+def test_inverse_sqrt_is_noam_with_its_own_peak() -> None:
+    peak = noam(100, d_model=64, warmup=100)
+    for step in (1, 50, 100, 101, 5000):
+        assert inverse_sqrt(step, peak, warmup=100) == pytest.approx(noam(step, d_model=64, warmup=100))
+
+
+def test_cosine_rises_to_its_peak_and_falls_to_its_floor() -> None:
+    rates = [cosine(step, peak=1.0, warmup=10, total=110, floor=0.1) for step in range(1, 200)]
+    assert rates[4] == pytest.approx(0.5)
+    assert max(rates) == rates[9] == 1.0
+    assert rates[59] == pytest.approx(0.55)
+    assert rates[109] == rates[-1] == pytest.approx(0.1)

@@ -1,0 +1,1 @@
+"""Files that come with the package: the built-in corpora, each in a folder with its licence."""

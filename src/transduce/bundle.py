@@ -1,0 +1,172 @@
+"""The model directory: everything that a translation needs, raw text in and raw text out, and no pickle anywhere.
+
+config.json          format version, architecture, languages, normalisation, decoding defaults; written last
+model.safetensors    weights, tied ones once
+tokenizer.model      SentencePiece
+scores.json          what it was measured at, with signatures
+README.md            model card
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transduce.errors import BundleError, nearest
+from transduce.text import NORMALISATION, Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from transduce.model import Transformer
+
+__all__ = ["FORMAT", "Bundle", "BundleConfig"]
+
+FORMAT = 1
+"""Raised when older versions of transduce can no longer read what this one writes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleConfig:
+    """What `config.json` says."""
+
+    architecture: dict[str, Any]
+    """The fields of TransformerConfig."""
+    source_language: str | None = None
+    target_language: str | None = None
+    normalisation: str = NORMALISATION
+    decoding: dict[str, Any] = field(default_factory=dict)
+    """Decoding options that differ from the defaults."""
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A model directory that has been found sound."""
+
+    path: Path
+    config: BundleConfig
+
+    @classmethod
+    def open(cls, path: Path) -> Bundle:
+        """Check a directory; weights are not read yet."""
+        if not (path / "config.json").is_file():
+            raise BundleError("there is no model here: config.json is missing.", where=str(path), remedy=_hint(path))
+        where = str(path / "config.json")
+        try:
+            values = json.loads((path / "config.json").read_text(encoding="utf-8"))
+            version = values["format"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise BundleError("not a model's description.", where=where, remedy="Copy the model again.") from error
+        if not isinstance(version, int) or version > FORMAT:
+            raise BundleError(
+                f"the model has format {version}; this version of transduce reads up to {FORMAT}.",
+                where=where,
+                remedy="Update transduce.",
+            )
+        known = {each.name for each in fields(BundleConfig)}
+        for name in values:
+            if name not in known:
+                raise BundleError(f"{name!r} is not part of a model's description.", where=where)
+        if values.get("normalisation") != NORMALISATION:
+            raise BundleError(
+                f"the model was trained with normalisation {values.get('normalisation')!r}.",
+                where=where,
+                remedy=f"This version of transduce knows {NORMALISATION!r} only.",
+            )
+        for name in ("model.safetensors", "tokenizer.model"):
+            if not (path / name).is_file():
+                raise BundleError(f"the model is incomplete: {name} is missing.", where=str(path))
+        return cls(path, BundleConfig(**values))
+
+    @classmethod
+    def write(
+        cls,
+        path: Path,
+        config: BundleConfig,
+        weights: Mapping[str, Tensor],
+        tokenizer: Tokenizer,
+        scores: Mapping[str, Any],
+        card: str,
+    ) -> Bundle:
+        """Write a model directory, each file aside and then renamed, the description last."""
+        from safetensors.torch import save
+
+        path.mkdir(parents=True, exist_ok=True)
+        _replace(path / "model.safetensors", save(dict(weights)))
+        _replace(path / "tokenizer.model", tokenizer.model)
+        _replace(path / "scores.json", _json(scores))
+        _replace(path / "README.md", card.encode())
+        _replace(path / "config.json", _json(asdict(config)))
+        return cls.open(path)
+
+    def tokenizer(self) -> Tokenizer:
+        """The vocabulary."""
+        return Tokenizer.load(self.path / "tokenizer.model")
+
+    def model(self) -> Transformer:
+        """The network with its weights, in evaluation mode. Shapes are checked before anything is allocated."""
+        import torch
+        from safetensors import SafetensorError, safe_open
+
+        from transduce.model import Transformer, TransformerConfig
+
+        config = TransformerConfig.base(**self.config.architecture)
+        with torch.device("meta"):
+            expected = {name: list(value.shape) for name, value in Transformer(config).named_parameters()}
+        where = self.path / "model.safetensors"
+        try:
+            with safe_open(where, framework="pt") as file:
+                found = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+                if found != expected:
+                    raise BundleError(_difference(expected, found), where=str(where))
+                model = Transformer(config)
+                with torch.no_grad():
+                    for name, parameter in model.named_parameters():
+                        parameter.copy_(file.get_tensor(name))
+        except SafetensorError as error:
+            raise BundleError("the weights are damaged.", where=str(where), remedy="Copy them again.") from error
+        return model.eval()
+
+
+def _difference(expected: dict[str, list[int]], found: dict[str, list[int]]) -> str:
+    """Every tensor that is missing, left over or of another shape, by name."""
+    missing = sorted(set(expected) - set(found))
+    unused = sorted(set(found) - set(expected))
+    shapes = [
+        f"{name} is {found[name]}, should be {expected[name]}"
+        for name in sorted(set(expected) & set(found))
+        if expected[name] != found[name]
+    ]
+    parts = [f"missing: {', '.join(missing)}"] * bool(missing) + [f"unknown: {', '.join(unused)}"] * bool(unused)
+    return f"the weights do not fit the architecture; {'; '.join([*parts, *shapes])}."
+
+
+def _hint(path: Path) -> str:
+    if not path.exists():
+        parent = path.parent
+        names = (
+            [entry.name for entry in parent.iterdir() if (entry / "config.json").is_file()] if parent.is_dir() else []
+        )
+        return nearest(path.name, names) if names else "The directory does not exist."
+    if (path / "run").is_dir():
+        return "Its training has not finished: run the same train command again."
+    return "Give a directory that `transduce train` has written."
+
+
+def _json(values: Any) -> bytes:
+    return (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _replace(path: Path, contents: bytes) -> None:
+    """Write aside, sync, rename: a reader sees the old file or the new one, never half of one."""
+    aside = path.with_name(f".{path.name}.part")
+    with aside.open("wb") as file:
+        file.write(contents)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)

@@ -1,0 +1,78 @@
+"""Batches by token budget: shuffled, sorted by length within a window, cut, shuffled again.
+
+The plan of an epoch depends on its seed and number only, so that a run can be continued anywhere in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from transduce.data.shards import Pairs
+from transduce.errors import ConfigError
+
+__all__ = ["BatchPlan", "padded"]
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """Which pairs go together.
+
+    A batch holds at most `max_tokens` tokens on each side, padding included (a longer single pair is a batch alone).
+    """
+
+    pairs: Pairs
+    max_tokens: int
+    seed: int = 1
+    window: int = 100
+    """Batches that are sorted together: more means less padding, and lengths that come less at random."""
+    shuffle: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1 or self.window < 1:
+            raise ConfigError(
+                f"max_tokens={self.max_tokens} and window={self.window} cannot work.", remedy="Both count from 1."
+            )
+
+    def epoch(self, number: int) -> Iterator[Indices]:
+        """The batches of an epoch, each an array of pair indices; every pair comes exactly once."""
+        generator = np.random.default_rng((self.seed, number))
+        order = generator.permutation(len(self.pairs)) if self.shuffle else np.arange(len(self.pairs))
+        for window in self._windows(order):
+            batches = list(self._cut(window))
+            if self.shuffle:
+                generator.shuffle(batches)
+            yield from batches
+
+    def _windows(self, order: Indices) -> Iterator[Indices]:
+        """Slices of about `window` batches."""
+        mean = max(1.0, max(self.pairs.tokens.values()) / max(1, len(self.pairs)))
+        size = max(1, int(self.window * self.max_tokens / mean))
+        for start in range(0, len(order), size):
+            yield order[start : start + size]
+
+    def _cut(self, window: Indices) -> Iterator[Indices]:
+        source, target = (self.pairs.lengths(side, window) for side in ("source", "target"))
+        longest = np.maximum(source, target)
+        by_length = np.lexsort((source, target, longest))
+        start, widest = 0, 0
+        for position, index in enumerate(by_length):
+            widest = max(widest, int(longest[index]))
+            if position > start and widest * (position - start + 1) > self.max_tokens:
+                yield window[by_length[start:position]]
+                start, widest = position, int(longest[index])
+        if start < len(by_length):
+            yield window[by_length[start:]]
+
+
+def padded(sequences: list[npt.NDArray[np.uint32]], pad_id: int) -> Indices:
+    """[B, longest], padding at the end."""
+    batch = np.full((len(sequences), max(map(len, sequences))), pad_id, dtype=np.int64)
+    for row, sequence in zip(batch, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return batch

@@ -1,0 +1,1 @@
+"""Ids in, hypotheses out: the ways to run a model, behind one protocol."""

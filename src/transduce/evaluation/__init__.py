@@ -1,0 +1,32 @@
+"""How good are translations, and is one system better than another: sacreBLEU's scores, text in, numbers out."""
+
+from transduce.evaluation.compare import Comparison, SystemScore, compare
+from transduce.evaluation.metrics import Evaluation, Score, evaluate, exact_match, quick_bleu, quick_chrf
+from transduce.evaluation.report import (
+    LengthBucket,
+    Table,
+    by_length,
+    comparison_table,
+    evaluation_table,
+    length_table,
+    signatures,
+)
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "LengthBucket",
+    "Score",
+    "SystemScore",
+    "Table",
+    "by_length",
+    "compare",
+    "comparison_table",
+    "evaluate",
+    "evaluation_table",
+    "exact_match",
+    "length_table",
+    "quick_bleu",
+    "quick_chrf",
+    "signatures",
+]

@@ -1,0 +1,48 @@
+"""Long texts cut into sentences, and put together again with the spacing they had."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Segment", "segments"]
+
+LONG = 200
+"""Characters from which a line is cut into sentences: shorter ones are translated as they are."""
+
+
+class Segment(NamedTuple):
+    """A sentence and the white space after it; joined, all segments of a text are the text."""
+
+    sentence: str
+    space: str
+
+
+def segments(text: str, language: str | None = None, long: int = LONG) -> list[Segment]:
+    """The sentences of a long text; a short one is one segment. White space before a sentence is its own segment."""
+    if len(text) < long:
+        return _with_spaces(text, [text.strip()])
+    from sentencex import segment
+
+    return _with_spaces(text, [sentence.strip() for sentence in segment(language or "en", text)])
+
+
+def _with_spaces(text: str, sentences: list[str]) -> list[Segment]:
+    parts: list[Segment] = []
+    position = 0
+    for sentence in filter(None, sentences):
+        start = text.index(sentence, position)
+        if start > position:
+            gap = text[position:start]
+            if parts:
+                parts[-1] = Segment(parts[-1].sentence, parts[-1].space + gap)
+            else:
+                parts.append(Segment("", gap))
+        parts.append(Segment(sentence, ""))
+        position = start + len(sentence)
+    if position < len(text):
+        rest = text[position:]
+        if parts:
+            parts[-1] = Segment(parts[-1].sentence, parts[-1].space + rest)
+        else:
+            parts.append(Segment("", rest))
+    return parts

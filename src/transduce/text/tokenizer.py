@@ -1,0 +1,153 @@
+"""Text to ids and back: SentencePiece, learned on the user's own text."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from transduce.errors import ConfigError, InputError
+from transduce.text.normalise import normalise
+
+if TYPE_CHECKING:
+    import sentencepiece
+
+__all__ = ["BOS", "EOS", "PAD", "UNKNOWN", "SubwordKind", "Tokenizer"]
+
+PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3
+SubwordKind = Literal["bpe", "unigram"]
+
+SMALLEST_VOCABULARY = 4 + 256 + 16
+"""The special ids, a byte each for what is not in the vocabulary, and something to write with."""
+
+
+class Tokenizer:
+    """A learned vocabulary. No character is ever lost: what has no piece of its own is written as bytes."""
+
+    def __init__(self, model: bytes) -> None:
+        import sentencepiece
+
+        self.model = model
+        """SentencePiece's own format: the contents of `tokenizer.model`."""
+        try:
+            self._processor: sentencepiece.SentencePieceProcessor = sentencepiece.SentencePieceProcessor(
+                model_proto=model
+            )
+            self.size: int = self._processor.get_piece_size()
+        except (RuntimeError, OSError) as error:
+            raise InputError(
+                "the tokenizer's file is damaged or is not a SentencePiece model.",
+                remedy="Copy it again, or train again.",
+            ) from error
+
+    @classmethod
+    def load(cls, path: Path) -> Tokenizer:
+        """Read `tokenizer.model`."""
+        try:
+            return cls(path.read_bytes())
+        except InputError as error:
+            raise InputError(error.what, where=str(path), remedy=error.remedy) from error
+
+    @classmethod
+    def learn(
+        cls,
+        texts: Iterable[str],
+        vocab_size: int,
+        kind: SubwordKind = "bpe",
+        protected: Sequence[str] = (),
+        tags: Sequence[str] = (),
+    ) -> Tokenizer:
+        """Learn a vocabulary of at most `vocab_size` pieces from texts, which are normalised first.
+
+        `protected` symbols are never split; `tags` (such as "<2de>") have ids but are never read out of a text. A text
+        too small for the size gets as many pieces as it can bear.
+        """
+        if vocab_size < SMALLEST_VOCABULARY:
+            raise ConfigError(
+                f"a vocabulary of {vocab_size} is too small.", remedy=f"Use {SMALLEST_VOCABULARY} or more."
+            )
+        sentences = [text for text in map(normalise, texts) if text]
+        if not sentences:
+            raise InputError("there is no text to learn a vocabulary from.", remedy="Check the corpus.")
+        try:
+            return cls(_train(iter(sentences), vocab_size, kind, protected, tags))
+        except RuntimeError as error:
+            bearable = re.search(r"value <= (\d+)", str(error))
+            if bearable is None:
+                raise
+            return cls(_train(iter(sentences), int(bearable.group(1)), kind, protected, tags))
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text, which is normalised first; without start or end of sentence."""
+        ids: list[int] = self._processor.encode(normalise(text))
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of many texts at once."""
+        ids: list[list[int]] = self._processor.encode([normalise(text) for text in texts])
+        return ids
+
+    def encode_sampled(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
+        """Ids of randomly chosen segmentations (BPE-dropout, Provilkov et al., 2020); the same for the same seed."""
+        import sentencepiece
+
+        results: list[list[list[int]]] = []
+
+        def encode() -> None:
+            normalised = [normalise(text) for text in texts]
+            results.append(
+                self._processor.encode(normalised, enable_sampling=True, alpha=dropout, nbest_size=-1, num_threads=1)
+            )
+
+        # SentencePiece's generator belongs to a thread and is seeded when the thread first uses it.
+        sentencepiece.set_random_generator_seed(seed % 2**32)
+        thread = threading.Thread(target=encode)
+        thread.start()
+        thread.join()
+        return results[0]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids; special ids are left out."""
+        text: str = self._processor.decode([int(index) for index in ids if index > EOS])
+        return text
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The piece of each id, for people to look at; a leading ▁ is a space."""
+        return [self._processor.id_to_piece(int(index)) for index in ids]
+
+    def tag(self, name: str) -> int:
+        """The id of a tag."""
+        index: int = self._processor.piece_to_id(name)
+        if index == UNKNOWN:
+            raise InputError(f"the vocabulary has no tag {name!r}.", remedy="Train with it, or leave it out.")
+        return index
+
+
+def _train(
+    sentences: Iterator[str], vocab_size: int, kind: SubwordKind, protected: Sequence[str], tags: Sequence[str]
+) -> bytes:
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=sentences,
+        model_writer=model,
+        model_type=kind,
+        vocab_size=vocab_size,
+        pad_id=PAD,
+        bos_id=BOS,
+        eos_id=EOS,
+        unk_id=UNKNOWN,
+        byte_fallback=True,
+        character_coverage=0.9999,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        user_defined_symbols=list(protected),
+        control_symbols=list(tags),
+        max_sentence_length=1 << 16,
+        minloglevel=2,
+    )
+    return model.getvalue()

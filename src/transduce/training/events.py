@@ -1,0 +1,83 @@
+"""What a training run reports. The loop draws nothing: whoever listens may draw, write or ignore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Event", "Finished", "Resumed", "Sample", "Saved", "Skipped", "Stepped", "Validated"]
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """The weights were updated."""
+
+    step: int
+    epoch: int
+    loss: float
+    """Per token, with label smoothing."""
+    perplexity: float
+    """Of the training tokens, without label smoothing."""
+    rate: float
+    gradient_norm: float
+    tokens: int
+    """Target tokens of the step."""
+    seconds: float
+    """Of training so far, over all continuations of the run."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sentence of the dev set and how it is translated now."""
+
+    source: str
+    translation: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class Validated:
+    """The dev set was scored."""
+
+    step: int
+    seconds: float
+    scores: dict[str, float]
+    better: bool
+    """Whether these are the best weights so far; they are kept then."""
+    samples: list[Sample] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A step was not taken, because its gradient was unusable."""
+
+    step: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint is on disk."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """The run goes on from a checkpoint."""
+
+    step: int
+    damaged: list[str]
+    """Newer checkpoints that were not sound."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Training has ended, for a reason in words."""
+
+    step: int
+    reason: str
+    complete: bool
+    """False if it was stopped from outside and can go on."""
+
+
+Event = Stepped | Validated | Skipped | Saved | Resumed | Finished

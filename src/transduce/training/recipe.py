@@ -1,0 +1,155 @@
+"""A recipe: everything that decides what a training run does, as typed models over YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from transduce.errors import ConfigError, nearest
+from transduce.model.config import TransformerConfig
+
+__all__ = ["Budget", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class TokenizerRecipe(_Part):
+    """How text becomes tokens."""
+
+    vocab_size: int = Field(default=8000, ge=276)
+    """Pieces of the vocabulary that source and target share; a small corpus gets as many as it can bear."""
+    kind: Literal["bpe", "unigram"] = "bpe"
+    """SentencePiece's way of learning pieces."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """BPE-dropout: the chance of each merge to be left out, anew each time a sentence is seen."""
+
+
+class TrainingRecipe(_Part):
+    """How the weights are learned."""
+
+    batch_tokens: int = Field(default=4096, ge=16)
+    """Tokens of a batch on each side, padding included."""
+    accumulate: int = Field(default=1, ge=1)
+    """Batches whose gradients are added up for one step."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """Adam as in the paper, or with decoupled weight decay."""
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """β₁ of Adam."""
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    """β₂ of Adam."""
+    epsilon: float = Field(default=1e-9, gt=0)
+    """ε of Adam."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Of AdamW."""
+    schedule: Literal["noam", "inverse_sqrt", "cosine"] = "noam"
+    """The learning rate: the paper's, the same with a peak of your own, or a cosine to the last step."""
+    rate: float = Field(default=1.0, gt=0)
+    """Factor on the paper's rate (noam), or the peak (the others)."""
+    warmup: int = Field(default=4000, ge=1)
+    """Steps to the peak."""
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    """ε_ls."""
+    clip: float = Field(default=0.0, ge=0)
+    """Largest norm of the gradient of a step; 0 is off, as in the paper."""
+    average_decay: float = Field(default=0.999, ge=0, lt=1)
+    """Of the moving average of the weights that is validated and kept; 0 keeps the weights themselves."""
+    validate_every: int = Field(default=1000, ge=1)
+    """Steps between validations."""
+    checkpoint_every: int = Field(default=500, ge=1)
+    """Steps between checkpoints: the most that a power cut can cost."""
+    patience: int = Field(default=10, ge=0)
+    """Validations without a better score before training ends; 0 is never."""
+    seed: int = Field(default=1, ge=0)
+    """Of everything random: weights, order, dropout, segmentation."""
+
+
+class Budget(_Part):
+    """When to stop; whichever comes first."""
+
+    steps: int | None = Field(default=None, ge=1)
+    """Updates of the weights."""
+    epochs: int | None = Field(default=None, ge=1)
+    """Times the corpus is seen."""
+    minutes: float | None = Field(default=None, gt=0)
+    """Minutes of training, over all continuations of the run."""
+
+
+class Recipe(_Part):
+    """Everything that decides what a run does."""
+
+    model: dict[str, Any] = Field(default_factory=dict)
+    """Fields of TransformerConfig that differ from the paper's base model."""
+    tokenizer: TokenizerRecipe = TokenizerRecipe()
+    """How text becomes tokens."""
+    training: TrainingRecipe = TrainingRecipe()
+    """How the weights are learned."""
+    budget: Budget = Budget()
+    """When to stop."""
+
+    @classmethod
+    def load(cls, path: Path) -> Recipe:
+        """Read a YAML file."""
+        try:
+            values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except yaml.YAMLError as error:
+            raise ConfigError(f"not readable as YAML: {error}", where=str(path)) from error
+        if not isinstance(values, dict):
+            raise ConfigError("a recipe is a list of settings with values.", where=str(path))
+        return cls.of(values, where=str(path))
+
+    @classmethod
+    def of(cls, values: dict[str, Any], where: str | None = None) -> Recipe:
+        """Make a recipe of plain values, naming what is wrong with them."""
+        try:
+            recipe = cls.model_validate(values)
+        except ValidationError as error:
+            raise _explained(error, where) from error
+        recipe.config(vocab_size=recipe.tokenizer.vocab_size)  # says now what would fail after an hour of preparation
+        return recipe
+
+    def with_overrides(self, overrides: list[str]) -> Recipe:
+        """The recipe with `key=value` settings changed, such as `training.warmup=400` or `model.d_model=128`."""
+        values = self.model_dump()
+        for override in overrides:
+            key, equals, text = override.partition("=")
+            if not equals:
+                raise ConfigError(f"{override!r} is not a setting.", remedy="Write key=value: training.warmup=400.")
+            *path, last = key.split(".")
+            place: Any = values
+            for part in path:
+                place = place.get(part) if isinstance(place, dict) else None
+            if not path or not isinstance(place, dict):
+                known = _known_keys()
+                raise ConfigError(f"{key!r} is not a setting.", remedy=nearest(key, known))
+            place[last] = yaml.safe_load(text)
+        return self.of(values)
+
+    def config(self, vocab_size: int) -> TransformerConfig:
+        """The model that the recipe describes."""
+        return TransformerConfig.base(vocab_size, **self.model)
+
+    def dump(self) -> str:
+        """As YAML; reading it gives the same recipe."""
+        return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True)
+
+
+def _known_keys() -> list[str]:
+    parts: dict[str, type[BaseModel]] = {"tokenizer": TokenizerRecipe, "training": TrainingRecipe, "budget": Budget}
+    settings = [f"{name}.{field}" for name, part in parts.items() for field in part.model_fields]
+    return settings + [f"model.{field}" for field in TransformerConfig.__dataclass_fields__ if field != "vocab_size"]
+
+
+def _explained(error: ValidationError, where: str | None) -> ConfigError:
+    """The first of pydantic's complaints in a user's words."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        part = key.split(".")[0]
+        known = [name for name in _known_keys() if name.startswith(f"{part}.")] or list(Recipe.model_fields)
+        return ConfigError(f"{key!r} is not a setting.", where=where, remedy=nearest(key, known))
+    return ConfigError(f"{key}={first['input']!r} cannot work.", where=where, remedy=f"{first['msg']}.")

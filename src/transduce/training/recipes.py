@@ -1,0 +1,39 @@
+"""The recipes that come with transduce, and which of them suits a corpus."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from transduce.errors import InputError, nearest
+from transduce.training.recipe import Recipe
+
+__all__ = ["find_recipe", "recipe_for", "recipe_names"]
+
+MEDIUM_FROM = 50_000
+"""Pairs from which a corpus is no longer small."""
+
+
+def recipe_names() -> list[str]:
+    """The built-in recipes."""
+    return sorted(path.stem for path in _folder().glob("*.yaml"))
+
+
+def find_recipe(name: str) -> Recipe:
+    """A built-in recipe by name, or a YAML file."""
+    if (_folder() / f"{name}.yaml").is_file():
+        return Recipe.load(_folder() / f"{name}.yaml")
+    if not Path(name).is_file():
+        raise InputError(f"there is no recipe {name!r}.", remedy=nearest(name, recipe_names()))
+    return Recipe.load(Path(name))
+
+
+def recipe_for(pairs: int) -> tuple[str, str]:
+    """The name of the recipe for a corpus of so many pairs, and the reason in words."""
+    if pairs < MEDIUM_FROM:
+        return "small-corpus", f"{pairs:,} pairs: a small vocabulary and strong dropout, against learning by heart"
+    return "medium-corpus", f"{pairs:,} pairs: a model that a laptop trains in an hour"
+
+
+def _folder() -> Path:
+    return Path(str(files("transduce.assets"))) / "recipes"

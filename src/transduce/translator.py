@@ -1,0 +1,106 @@
+"""Text in, text out: what most users need of all this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from transduce.bundle import Bundle
+from transduce.text.sentences import segments
+from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
+
+if TYPE_CHECKING:
+    from transduce.decoding import Hypothesis
+
+__all__ = ["Alternative", "Translation", "Translator"]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to translate a text."""
+
+    text: str
+    score: float
+    """Log-probability over length penalty; sums over sentences where the text has several."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A text's translation."""
+
+    text: str
+    score: float
+    alternatives: list[Alternative] = field(default_factory=list)
+    """The n best, the translation itself first."""
+
+
+class Translator:
+    """A loaded model.
+
+    >>> translator = Translator.load("my-model")
+    >>> translator.translate("How are you?").text
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        from transduce.engines.torch_engine import TorchEngine
+
+        self.bundle = bundle
+        self.tokenizer = bundle.tokenizer()
+        self.engine = TorchEngine(bundle.model())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Translator:
+        """Load a model directory."""
+        return cls(Bundle.open(Path(path)))
+
+    @property
+    def path(self) -> Path:
+        """The model's directory."""
+        return self.bundle.path
+
+    @overload
+    def translate(self, text: str, **options: Any) -> Translation: ...
+    @overload
+    def translate(self, text: Sequence[str], **options: Any) -> list[Translation]: ...
+    def translate(self, text: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
+        """Translate a text, or a list of texts in one go; `options` are those of DecodingOptions, such as beam=4.
+
+        Long texts are cut into sentences and put together with their own spacing. An empty text stays empty.
+        """
+        if isinstance(text, str):
+            return self._translated([text], options)[0]
+        return self._translated(list(text), options)
+
+    def _translated(self, texts: list[str], overrides: dict[str, Any]) -> list[Translation]:
+        from transduce.decoding import DecodingOptions
+
+        defaults = DecodingOptions(**self.bundle.config.decoding)
+        options = defaults.replace(**{"suppress": (PAD, BOS, UNKNOWN), **overrides})
+        parts = [segments(text, self.bundle.config.source_language) for text in texts]
+        sentences = [segment.sentence for part in parts for segment in part]
+        ids = self.tokenizer.encode_batch(sentences)
+        wanted = [index for index, row in enumerate(ids) if row]
+        decoded = dict(zip(wanted, self.engine.decode([ids[index] for index in wanted], options), strict=True))
+        translations, place = [], 0
+        for part in parts:
+            found = [decoded.get(place + offset) for offset in range(len(part))]
+            place += len(part)
+            translations.append(self._joined([segment.space for segment in part], found))
+        return translations
+
+    def _joined(self, spaces: list[str], found: list[list[Hypothesis] | None]) -> Translation:
+        """One translation of the hypotheses of a text's sentences; the n-th best joins their n-th bests."""
+        count = max((len(hypotheses) for hypotheses in found if hypotheses), default=1)
+        alternatives = []
+        for rank in range(count):
+            text, score = "", 0.0
+            for space, hypotheses in zip(spaces, found, strict=True):
+                if hypotheses:
+                    chosen = hypotheses[min(rank, len(hypotheses) - 1)]
+                    text += self.tokenizer.decode(token for token in chosen.tokens if token != EOS)
+                    score += chosen.score
+                text += space
+            alternatives.append(Alternative(text, score))
+        return Translation(alternatives[0].text, alternatives[0].score, alternatives)

@@ -1,0 +1,60 @@
+"""The chunked loss against PyTorch's own, value and gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transduce.training.loss import CHUNK, smoothed_cross_entropy
+
+PAD = 0
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize("rows", [1, CHUNK // 7, CHUNK // 7 + 30])
+def test_the_loss_is_pytorchs_summed_over_real_tokens(smoothing: float, rows: int) -> None:
+    hidden = torch.randn(rows, 7, 16, requires_grad=True)
+    weight = torch.randn(50, 16, requires_grad=True)
+    labels = torch.randint(1, 50, (rows, 7))
+    labels[:, 5:] = PAD
+    labels[0, 1:] = PAD
+    ours = smoothed_cross_entropy(hidden, weight, labels, PAD, smoothing)
+    logits = (hidden @ weight.T).flatten(0, 1)
+    theirs = F.cross_entropy(logits, labels.flatten(), ignore_index=PAD, label_smoothing=smoothing, reduction="sum")
+    plain = F.cross_entropy(logits, labels.flatten(), ignore_index=PAD, reduction="sum")
+    torch.testing.assert_close(ours.loss, theirs, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(ours.nll, plain, rtol=1e-5, atol=1e-4)
+    assert ours.tokens == int((labels != PAD).sum())
+
+    our_gradients = torch.autograd.grad(3 * ours.loss, (hidden, weight))
+    their_gradients = torch.autograd.grad(3 * theirs, (hidden, weight))
+    for our_gradient, their_gradient in zip(our_gradients, their_gradients, strict=True):
+        torch.testing.assert_close(our_gradient, their_gradient, rtol=1e-4, atol=1e-5)
+
+
+def test_padding_counts_for_nothing() -> None:
+    hidden, weight = torch.randn(2, 4, 8, requires_grad=True), torch.randn(20, 8)
+    labels = torch.tensor([[3, 4, 5, 6], [7, PAD, PAD, PAD]])
+    loss = smoothed_cross_entropy(hidden, weight, labels, PAD)
+    longer = F.pad(hidden, (0, 0, 0, 5), value=9.0)
+    assert torch.equal(loss.loss, smoothed_cross_entropy(longer, weight, F.pad(labels, (0, 5)), PAD).loss)
+    (gradient,) = torch.autograd.grad(loss.loss, hidden)
+    assert (gradient[1, 1:] == 0).all()
+    assert gradient[1, 0].any()
+
+
+def test_without_gradients_none_are_computed() -> None:
+    hidden, weight = torch.randn(2, 4, 8), torch.randn(20, 8)
+    loss = smoothed_cross_entropy(hidden, weight, torch.ones(2, 4, dtype=torch.long), PAD)
+    assert not loss.loss.requires_grad
+
+
+def test_a_tied_matrix_gets_the_gradient_of_both_its_uses() -> None:
+    weight = torch.randn(20, 8, requires_grad=True)
+    labels = torch.tensor([[3, 4]])
+    ours = smoothed_cross_entropy(weight[labels] * 2, weight, labels, PAD)
+    theirs = F.cross_entropy((weight[labels] * 2 @ weight.T)[0], labels[0], label_smoothing=0.1, reduction="sum")
+    (our_gradient,) = torch.autograd.grad(ours.loss, weight)
+    (their_gradient,) = torch.autograd.grad(theirs, weight)
+    torch.testing.assert_close(our_gradient, their_gradient)
