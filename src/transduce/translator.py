@@ -73,6 +73,16 @@ class Translator:
             return self._translated([text], options)[0]
         return self._translated(list(text), options)
 
+    def score(self, source: str, target: str) -> Hypothesis:
+        """How likely the model finds a given translation: `.log_probability`, `.token_scores`."""
+        import torch
+
+        from transduce.decoding import score
+
+        ids = torch.tensor([[*self.tokenizer.encode(source), EOS]])
+        (hypothesis,) = score(self.engine.model, ids, [[*self.tokenizer.encode(target), EOS]])
+        return hypothesis
+
     def _translated(self, texts: list[str], overrides: dict[str, Any]) -> list[Translation]:
         from transduce.decoding import DecodingOptions
 

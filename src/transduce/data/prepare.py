@@ -112,7 +112,9 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> Cleanin
         )
     share = 0.0 if preparation.dev else holdout_share(counts.kept)
     report("learning the vocabulary", counts.kept)
-    texts = (text for pair in sample if not is_held_out(pair.source, share) for text in pair)
+    texts = [text for pair in sample if not is_held_out(pair.source, share) for text in pair]
+    if not texts:
+        raise _too_few(preparation, counts)
     tokenizer = Tokenizer.learn(texts, preparation.vocab_size, preparation.kind)
     (directory / "tokenizer.model").write_bytes(tokenizer.model)
 
@@ -127,16 +129,20 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> Cleanin
         given = preparation.dev.pairs(allow_identical=preparation.allow_identical)
         dev = [pair for pair in given if pair.source.strip() and pair.target.strip()]
     if not dev or not train.count:
-        raise InputError(
-            f"{counts.kept} usable pairs are too few to train on some and measure on others.",
-            where=preparation.corpus.name,
-            remedy="Use more text, or give a dev set of your own.",
-        )
+        raise _too_few(preparation, counts)
     with PairWriter(directory / "dev") as writer:
         _encode(tokenizer, dev, writer)
     for side, lines in (("source", [pair.source for pair in dev]), ("target", [pair.target for pair in dev])):
         (directory / f"dev.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
     return counts
+
+
+def _too_few(preparation: Preparation, counts: CleaningCounts) -> InputError:
+    return InputError(
+        f"{counts.kept} usable pairs are too few to train on some and measure on others.",
+        where=preparation.corpus.name,
+        remedy="Use more text, or give a dev set of your own.",
+    )
 
 
 def _cleaned(preparation: Preparation, counts: CleaningCounts) -> Iterator[Pair]:

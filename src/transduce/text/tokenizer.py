@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import random
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from transduce.errors import ConfigError, InputError
+from transduce.text.merge_dropout import MergeDropout
 from transduce.text.normalise import normalise
 
 if TYPE_CHECKING:
@@ -91,23 +93,15 @@ class Tokenizer:
         return ids
 
     def encode_sampled(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
-        """Ids of randomly chosen segmentations (BPE-dropout, Provilkov et al., 2020); the same for the same seed."""
-        import sentencepiece
-
-        results: list[list[list[int]]] = []
-
-        def encode() -> None:
-            normalised = [normalise(text) for text in texts]
-            results.append(
-                self._processor.encode(normalised, enable_sampling=True, alpha=dropout, nbest_size=-1, num_threads=1)
-            )
-
-        # SentencePiece's generator belongs to a thread and is seeded when the thread first uses it.
-        sentencepiece.set_random_generator_seed(seed % 2**32)
-        thread = threading.Thread(target=encode)
-        thread.start()
-        thread.join()
-        return results[0]
+        """Ids of randomly cut texts (BPE-dropout); the same for the same seed, in any process."""
+        generator = random.Random(seed)
+        normalised = [normalise(text) for text in texts]
+        return [
+            self.encode(text)  # what must not be split is left to SentencePiece
+            if any(symbol in text for symbol in self._protected)
+            else self._merges.encode(text, dropout, generator)
+            for text in normalised
+        ]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; special ids are left out."""
@@ -117,6 +111,20 @@ class Tokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The piece of each id, for people to look at; a leading ▁ is a space."""
         return [self._processor.id_to_piece(int(index)) for index in ids]
+
+    @cached_property
+    def _merges(self) -> MergeDropout:
+        ids = {self._processor.id_to_piece(index): index for index in range(self.size)}
+        last_byte = ids["<0xFF>"]  # learned pieces come after the special ones, the protected ones and the bytes
+        learned = sorted(range(last_byte + 1, self.size), key=lambda index: -self._processor.get_score(index))
+        ranks = {self._processor.id_to_piece(index): rank for rank, index in enumerate(learned)}
+        return MergeDropout(ids, ranks)
+
+    @cached_property
+    def _protected(self) -> list[str]:
+        first_byte = self._processor.piece_to_id("<0x00>")
+        special = range(UNKNOWN + 1, first_byte)
+        return [self._processor.id_to_piece(index) for index in special if not self._processor.is_control(index)]
 
     def tag(self, name: str) -> int:
         """The id of a tag."""

@@ -212,6 +212,8 @@ class Trainer(Generic[Batch]):
         tensors |= {f"average.{name}": value for name, value in self.average.values.items()}
         tensors |= {f"optimizer.{name}": value for name, value in optimizer_tensors(self.optimizer).items()}
         tensors["random"] = torch.get_rng_state()  # of dropout; what else is random comes from seeds and counters
+        if torch.cuda.is_available():
+            tensors["random_cuda"] = torch.cuda.get_rng_state()
         values = asdict(self.progress) | {"average_updates": self.average.updates}
         self.checkpoints.save(Checkpoint(self.progress.step, tensors, values))
         self.emit(Saved(self.progress.step))
@@ -230,4 +232,6 @@ class Trainer(Generic[Batch]):
         prefix = "optimizer."
         load_optimizer(self.optimizer, {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)})
         torch.set_rng_state(tensors["random"])
+        if "random_cuda" in tensors and torch.cuda.is_available():
+            torch.cuda.set_rng_state(tensors["random_cuda"])
         self.emit(Resumed(self.progress.step, [str(path) for path in damaged]))

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy (§5.4), summed over real tokens, with the vocabulary projection inside.
+"""Label-smoothed cross-entropy (§5.4) and R-Drop, summed over real tokens, with the vocabulary projection inside.
 
 Logits of a whole batch are the largest tensor of training by far: [tokens, vocabulary]. Here they exist for a chunk of
 tokens at a time, and their gradient is taken at once, so that nothing of that size is ever kept.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["LossSum", "smoothed_cross_entropy"]
+__all__ = ["LossSum", "agreement", "smoothed_cross_entropy"]
 
 CHUNK = 256
 """Tokens projected at a time: small enough to stay in the cache, large enough to keep the cores busy."""
@@ -39,6 +39,13 @@ def smoothed_cross_entropy(
     labels_N = labels_BT[real]
     loss, nll = _ProjectedLoss.apply(hidden_BTD[real], weight_VD, labels_N, smoothing)  # type: ignore[no-untyped-call]
     return LossSum(loss, nll, len(labels_N))
+
+
+def agreement(one_BTD: Tensor, other_BTD: Tensor, weight_VD: Tensor, labels_BT: Tensor, pad_id: int) -> Tensor:
+    """R-Drop: (KL(p‖q) + KL(q‖p)) / 2 of what two passes predict, summed over real tokens."""
+    real = labels_BT != pad_id
+    divergence: Tensor = _ProjectedDivergence.apply(one_BTD[real], other_BTD[real], weight_VD)  # type: ignore[no-untyped-call]
+    return divergence
 
 
 class _ProjectedLoss(torch.autograd.Function):
@@ -83,3 +90,28 @@ class _ProjectedLoss(torch.autograd.Function):
             None,
             None,
         )
+
+
+class _ProjectedDivergence(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, one_ND: Tensor, other_ND: Tensor, weight_VD: Tensor) -> Any:
+        gradients = [torch.empty_like(one_ND), torch.empty_like(other_ND), torch.zeros_like(weight_VD)]
+        total = one_ND.new_zeros(())
+        for start in range(0, len(one_ND), CHUNK):
+            chunk = slice(start, start + CHUNK)
+            log_p, log_q = ((hidden[chunk] @ weight_VD.T).log_softmax(-1) for hidden in (one_ND, other_ND))
+            p, q, ratio = log_p.exp(), log_q.exp(), log_p - log_q
+            forward, backward = (p * ratio).sum(-1, keepdim=True), -(q * ratio).sum(-1, keepdim=True)
+            total += (forward + backward).sum() / 2
+            # d KL(p‖q) / d logits of p = p·(ratio - KL(p‖q)), and of q = q - p; the other direction mirrors it.
+            for_p = (p * (ratio - forward) + p - q) / 2
+            for_q = (q * (-ratio - backward) + q - p) / 2
+            torch.mm(for_p, weight_VD, out=gradients[0][chunk])
+            torch.mm(for_q, weight_VD, out=gradients[1][chunk])
+            gradients[2].addmm_(for_p.T, one_ND[chunk]).addmm_(for_q.T, other_ND[chunk])
+        ctx.save_for_backward(*gradients)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, total_grad: Tensor) -> Any:
+        return tuple(gradient * total_grad for gradient in ctx.saved_tensors)

@@ -54,6 +54,10 @@ class TrainingRecipe(_Part):
     """Steps to the peak."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """ε_ls."""
+    r_drop: float = Field(default=0.0, ge=0)
+    """Weight of R-Drop (Liang et al., 2021): two passes with other dropout must agree; doubles the cost of a step."""
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)
+    """The chance of each source token to be replaced by the unknown one."""
     clip: float = Field(default=0.0, ge=0)
     """Largest norm of the gradient of a step; 0 is off, as in the paper."""
     average_decay: float = Field(default=0.999, ge=0, lt=1)
@@ -62,6 +66,8 @@ class TrainingRecipe(_Part):
     """Steps between validations."""
     checkpoint_every: int = Field(default=500, ge=1)
     """Steps between checkpoints: the most that a power cut can cost."""
+    metric: Literal["bleu", "chrf", "loss"] = "bleu"
+    """What decides which weights are best, on the dev set."""
     patience: int = Field(default=10, ge=0)
     """Validations without a better score before training ends; 0 is never."""
     seed: int = Field(default=1, ge=0)
@@ -109,6 +115,12 @@ class Recipe(_Part):
             recipe = cls.model_validate(values)
         except ValidationError as error:
             raise _explained(error, where) from error
+        if recipe.tokenizer.dropout and recipe.tokenizer.kind != "bpe":
+            raise ConfigError(
+                f"tokenizer.dropout={recipe.tokenizer.dropout} needs merges to leave out.",
+                where=where,
+                remedy="Use tokenizer.kind=bpe, or tokenizer.dropout=0.",
+            )
         recipe.config(vocab_size=recipe.tokenizer.vocab_size)  # says now what would fail after an hour of preparation
         return recipe
 

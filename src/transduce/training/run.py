@@ -55,7 +55,9 @@ class TrainingRun:
         self.work.mkdir(parents=True, exist_ok=True)
         (self.work / "recipe.yaml").write_text(self.recipe.dump(), encoding="utf-8")
         torch.manual_seed(self.recipe.training.seed)
+        # Built on the CPU, so that a seed gives the same weights everywhere; GPUs are used but untested so far.
         model = Transformer(self.recipe.config(prepared.tokenizer.size))
+        model.to("cuda" if torch.cuda.is_available() else "cpu")
         dev = DevSet(prepared.dev, prepared.dev_sources, prepared.dev_references)
         task = TranslationTask(model, prepared.tokenizer, prepared.train, dev, self.recipe)
         with (self.directory / "log.jsonl").open("a", encoding="utf-8") as log:

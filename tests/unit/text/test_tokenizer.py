@@ -71,12 +71,39 @@ def test_special_ids_are_left_out_of_text(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode([1, *tokenizer.encode("We painted"), 2, 0, 0]) == "We painted"
 
 
-def test_sampled_segmentations_differ_but_spell_the_same_text(tokenizer: Tokenizer) -> None:
-    once, again, other = (tokenizer.encode_sampled(LINES, dropout=0.3, seed=seed) for seed in (5, 5, 6))
+@pytest.fixture(scope="module")
+def bpe() -> Tokenizer:
+    return Tokenizer.learn(LINES, 400, protected=["@@1@@"])
+
+
+def test_sampled_segmentations_differ_but_spell_the_same_text(bpe: Tokenizer) -> None:
+    once, again, other = (bpe.encode_sampled(LINES, dropout=0.3, seed=seed) for seed in (5, 5, 6))
     assert once == again
     assert once != other
-    assert once != tokenizer.encode_batch(LINES)
-    assert [tokenizer.decode(ids) for ids in once] == LINES
+    assert once != bpe.encode_batch(LINES)
+    assert [bpe.decode(ids) for ids in once] == LINES
+
+
+def test_dropping_no_merge_is_sentencepieces_own_segmentation(bpe: Tokenizer) -> None:
+    texts = [*LINES, "ɛ ɔ unseen letters 你好 🎉", "see @@1@@ now", "x", ""]
+    assert bpe.encode_sampled(texts, dropout=0.0, seed=1) == bpe.encode_batch(texts)
+
+
+def test_dropping_nearly_every_merge_leaves_characters(bpe: Tokenizer) -> None:
+    (ids,) = bpe.encode_sampled(["We painted"], dropout=0.9999, seed=1)
+    assert bpe.pieces(ids) == ["▁", "W", "e", "▁", "p", "a", "i", "n", "t", "e", "d"]
+
+
+def test_a_seed_gives_the_same_segmentation_in_another_process(bpe: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(bpe.model)
+    code = (
+        "import sys; from pathlib import Path; from transduce.text import Tokenizer; "
+        f"print(Tokenizer.load(Path(sys.argv[1])).encode_sampled({LINES[:20]!r}, 0.3, 5))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "tokenizer.model"], capture_output=True, text=True, check=True
+    ).stdout
+    assert output.strip() == str(bpe.encode_sampled(LINES[:20], 0.3, 5))
 
 
 def test_a_small_text_gets_as_many_pieces_as_it_can_bear() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transduce.training.loss import CHUNK, smoothed_cross_entropy
+from transduce.training.loss import CHUNK, agreement, smoothed_cross_entropy
 
 PAD = 0
 
@@ -58,3 +58,25 @@ def test_a_tied_matrix_gets_the_gradient_of_both_its_uses() -> None:
     (our_gradient,) = torch.autograd.grad(ours.loss, weight)
     (their_gradient,) = torch.autograd.grad(theirs, weight)
     torch.testing.assert_close(our_gradient, their_gradient)
+
+
+def test_agreement_is_the_mean_of_both_divergences() -> None:
+    one, other = (torch.randn(40, 9, 16, requires_grad=True) for _ in range(2))
+    weight, labels = torch.randn(50, 16, requires_grad=True), torch.randint(1, 50, (40, 9))
+    labels[:, 7:] = PAD
+    real = labels != PAD
+    p, q = ((hidden @ weight.T).log_softmax(-1)[real] for hidden in (one, other))
+    expected = (F.kl_div(q, p, log_target=True, reduction="sum") + F.kl_div(p, q, log_target=True, reduction="sum")) / 2
+    ours = agreement(one, other, weight, labels, PAD)
+    torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-3)
+    our_gradients = torch.autograd.grad(2 * ours, (one, other, weight))
+    their_gradients = torch.autograd.grad(2 * expected, (one, other, weight))
+    for our_gradient, their_gradient in zip(our_gradients, their_gradients, strict=True):
+        torch.testing.assert_close(our_gradient, their_gradient, rtol=1e-3, atol=1e-3)
+
+
+def test_passes_that_agree_cost_nothing() -> None:
+    hidden, weight = torch.randn(2, 3, 8), torch.randn(20, 8)
+    assert agreement(hidden, hidden, weight, torch.ones(2, 3, dtype=torch.long), PAD).item() == pytest.approx(
+        0, abs=1e-5
+    )

@@ -21,7 +21,7 @@ from transduce.text import Tokenizer
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 from transduce.training.events import Sample
 from transduce.training.loop import Validation
-from transduce.training.loss import LossSum, smoothed_cross_entropy
+from transduce.training.loss import LossSum, agreement, smoothed_cross_entropy
 from transduce.training.recipe import Recipe
 from transduce.training.schedule import cosine, inverse_sqrt, noam
 
@@ -56,6 +56,7 @@ class TranslationTask:
         self.module = model
         self.tokenizer, self.recipe = tokenizer, recipe
         self.train, self.dev = train, dev
+        self.device = next(model.parameters()).device
         self.plan = BatchPlan(train, recipe.training.batch_tokens, recipe.training.seed)
 
     def batches(self, epoch: int, start: int) -> Iterator[TranslationBatch]:
@@ -65,9 +66,17 @@ class TranslationTask:
 
     def loss(self, batch: TranslationBatch) -> LossSum:
         """Label-smoothed cross-entropy, summed over the target tokens."""
-        hidden = self.module.hidden(batch.source, batch.target)
-        smoothing = self.recipe.training.label_smoothing
-        return smoothed_cross_entropy(hidden, self.module.projection.weight, batch.labels, PAD, smoothing)
+        settings, weight = self.recipe.training, self.module.projection.weight
+        source = self._with_unknowns(batch.source) if settings.word_dropout and self.module.training else batch.source
+        with self._precision():
+            hidden = self.module.hidden(source, batch.target)
+            other = self.module.hidden(source, batch.target) if settings.r_drop and self.module.training else None
+        part = smoothed_cross_entropy(hidden.float(), weight, batch.labels, PAD, settings.label_smoothing)
+        if other is None:
+            return part
+        second = smoothed_cross_entropy(other.float(), weight, batch.labels, PAD, settings.label_smoothing)
+        apart = agreement(hidden.float(), other.float(), weight, batch.labels, PAD)
+        return LossSum((part.loss + second.loss) / 2 + settings.r_drop * apart, part.nll, part.tokens)
 
     def rate(self, step: int) -> float:
         """The learning rate of the recipe's schedule."""
@@ -89,10 +98,21 @@ class TranslationTask:
         references = list(self.dev.references)
         bleu, chrf = quick_bleu(translations, references), quick_chrf(translations, references)
         scores = {"bleu": bleu, "chrf": chrf, "loss": nll / tokens, "perplexity": math.exp(min(50.0, nll / tokens))}
-        # Early on BLEU is zero for all weights alike; likelihood then tells which are better.
-        decisive = bleu if bleu >= 1 else -nll / tokens
+        decisive = -scores["loss"] if self.recipe.training.metric == "loss" else scores[self.recipe.training.metric]
+        if self.recipe.training.metric == "bleu" and bleu < 1:
+            decisive = -scores["loss"]  # early on BLEU is zero for all weights alike; likelihood tells them apart
         shown = list(zip(self.dev.sources, translations, references, strict=True))[:SAMPLES]
         return Validation(scores, decisive, [Sample(*texts) for texts in shown])
+
+    def _with_unknowns(self, source: Tensor) -> Tensor:
+        """Word dropout: some source tokens become the unknown one."""
+        dropped = torch.rand(source.shape, device=source.device) < self.recipe.training.word_dropout
+        return source.masked_fill(dropped & (source > UNKNOWN), UNKNOWN)
+
+    def _precision(self) -> torch.autocast:
+        """bfloat16 on GPUs that have it (untested on a GPU so far); on CPUs it is far slower than float32."""
+        fits = self.device.type == "cuda" and torch.cuda.is_bf16_supported()
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=fits)
 
     def _translated(self) -> list[str]:
         """Greedy translations of the dev set, in its order."""
@@ -111,10 +131,13 @@ class TranslationTask:
             sources, targets = self._resegmented(sources, targets, sampled)
         start, end = np.array([BOS], dtype=np.uint32), np.array([EOS], dtype=np.uint32)
         return TranslationBatch(
-            torch.from_numpy(padded([np.concatenate((ids, end)) for ids in sources], PAD)),
-            torch.from_numpy(padded([np.concatenate((start, ids)) for ids in targets], PAD)),
-            torch.from_numpy(padded([np.concatenate((ids, end)) for ids in targets], PAD)),
+            self._tensor([np.concatenate((ids, end)) for ids in sources]),
+            self._tensor([np.concatenate((start, ids)) for ids in targets]),
+            self._tensor([np.concatenate((ids, end)) for ids in targets]),
         )
+
+    def _tensor(self, rows: list[Ids]) -> Tensor:
+        return torch.from_numpy(padded(rows, PAD)).to(self.device)
 
     def _resegmented(
         self, sources: list[Ids], targets: list[Ids], sampled: tuple[int, int]

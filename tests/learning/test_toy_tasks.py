@@ -1,0 +1,43 @@
+"""From two text files to a translator, through the command line: copy, reverse and sort are learned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("transform", "options"),
+    [(list, ["--allow-identical"]), (lambda digits: digits[::-1], []), (sorted, [])],
+    ids=["copy", "reverse", "sort"],
+)
+def test_digits_are_learned_to_99_percent(
+    transform: Callable[[list[str]], list[str]],
+    options: list[str],
+    write_digits: Callable[..., None],
+    transduce: Callable[..., Any],
+    small_model: list[str],
+    tmp_path: Path,
+) -> None:
+    write_digits(transform)
+    model = tmp_path / "model"
+    trained = transduce(
+        "train", tmp_path / "train.src", tmp_path / "train.tgt", "-o", model, "--steps", 1000, *options, *small_model
+    )
+    assert "Finished at step 1,000" in trained.stdout
+    transduce("translate", "-m", model, "-i", tmp_path / "test.src", "-o", tmp_path / "out.txt")
+    translations, references = ((tmp_path / name).read_text().splitlines() for name in ("out.txt", "test.tgt"))
+    right = sum(ours == theirs for ours, theirs in zip(translations, references, strict=True))
+    assert right / len(references) >= 0.99
+
+    report = json.loads(transduce("evaluate", model, tmp_path / "test.src", tmp_path / "test.tgt", "--json").stdout)
+    assert report["bleu"] > 98
+    assert report["chrf"] > 98
+    assert "version:" in report["signature"]["bleu"]
+    scores = transduce("score", model, tmp_path / "test.src", tmp_path / "test.tgt").stdout.splitlines()
+    assert len(scores) == 300
+    assert all(float(line.split("\t")[1]) > -0.5 for line in scores[:20])

@@ -1,0 +1,222 @@
+"""Text in, text out: in order, with its spacing, however it is batched."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from transduce.bundle import Bundle, BundleConfig
+from transduce.decoding import DecodingOptions, Hypothesis
+from transduce.engines import torch_engine
+from transduce.errors import BundleError, ConfigError
+from transduce.model import Transformer, TransformerConfig
+from transduce.text import Tokenizer
+from transduce.translator import Translation, Translator
+
+LINES = [f"{subject} {verb} the {thing}." for subject in ("We", "They", "Kofi and Ama")
+         for verb in ("painted", "understand", "repaired") for thing in ("house", "bicycles", "question")]  # fmt: skip
+TEXTS = [
+    "They understand the question.",
+    "We",
+    "Kofi and Ama painted the house, and they repaired the bicycles.",
+    "",
+    "We painted the bicycles.",
+    "ɛno 👍",
+    "They understand the question.",
+]
+PARAGRAPH = [
+    "Kofi and Ama painted the house on the hill before the rain came.",
+    "They understand the question, but nobody has an answer to it yet.",
+    "We repaired the bicycles!",
+    "Who painted the house, and who repaired the bicycles of Kofi and Ama?",
+]
+EOS = 2
+SHORT = {"max_length_extra": 4}
+"""A random model seldom ends a sentence by itself."""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tokenizer = Tokenizer.learn(LINES, 300)
+    torch.manual_seed(5)
+    shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "tying": "none"}
+    model = Transformer(TransformerConfig.tiny(tokenizer.size, **shape))
+    weights = {name: value.detach() for name, value in model.named_parameters()}
+    config = BundleConfig(architecture=asdict(model.config), source_language="en", target_language="xx")
+    return Bundle.write(tmp_path_factory.mktemp("models") / "random", config, weights, tokenizer, {}, "").path
+
+
+@pytest.fixture(scope="module")
+def translator(path: Path) -> Translator:
+    return Translator.load(path)
+
+
+class Echo:
+    """An engine that says what it hears, so that what it was given can be read."""
+
+    def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
+        self.options = options
+        return [
+            [Hypothesis([*source, EOS], -1.0 - rank, [-1.0 - rank]) for rank in range(options.n_best)]
+            for source in sources
+        ]
+
+
+@pytest.fixture
+def echo(path: Path) -> Translator:
+    translator = Translator.load(path)
+    translator.engine = Echo()  # type: ignore[assignment]
+    return translator
+
+
+def with_decoding(path: Path, to: Path, decoding: dict[str, Any]) -> Path:
+    shutil.copytree(path, to)
+    config = json.loads((to / "config.json").read_text()) | {"decoding": decoding}
+    (to / "config.json").write_text(json.dumps(config))
+    return to
+
+
+def close(one: Translation, other: Translation) -> bool:
+    return one.text == other.text and one.score == pytest.approx(other.score, abs=1e-4)
+
+
+def test_a_list_gives_the_translations_in_order_and_as_one_by_one(translator: Translator) -> None:
+    together = translator.translate(TEXTS, **SHORT)
+    apart = [translator.translate(text, **SHORT) for text in TEXTS]
+    assert len(together) == len(TEXTS)
+    assert all(close(one, other) for one, other in zip(together, apart, strict=True))
+    assert len({translation.text for translation in together}) > 3  # or it could not have told their order
+
+
+def test_a_text_gives_a_translation_and_a_list_of_one_a_list(translator: Translator) -> None:
+    one = translator.translate(TEXTS[0], **SHORT)
+    assert isinstance(one, Translation)
+    assert one.text
+    assert translator.translate([TEXTS[0]], **SHORT) == [one]
+    assert translator.translate((TEXTS[0],), **SHORT) == [one]
+    assert translator.translate([], **SHORT) == []
+
+
+def test_the_same_model_gives_the_same_translations(path: Path, translator: Translator) -> None:
+    assert Translator.load(str(path)).translate(TEXTS, **SHORT) == translator.translate(TEXTS, **SHORT)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", " \t\u3000\n", " " * 300])
+def test_an_empty_text_stays_as_it_is(translator: Translator, text: str) -> None:
+    assert translator.translate(text).text == text
+    assert translator.translate(["", text, TEXTS[0]], **SHORT)[1].text == text
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_n_best_gives_that_many_alternatives_best_first(translator: Translator, count: int) -> None:
+    for translation in translator.translate(TEXTS[:3], n_best=count, **SHORT):
+        scores = [alternative.score for alternative in translation.alternatives]
+        assert len(scores) == count
+        assert scores == sorted(scores, reverse=True)
+        assert (translation.text, translation.score) == (translation.alternatives[0].text, scores[0])
+        assert all(score < 0 for score in scores)
+
+
+def test_alternatives_of_a_paragraph_are_best_first_too(translator: Translator) -> None:
+    translation = translator.translate(" ".join(PARAGRAPH), n_best=3, **SHORT)
+    scores = [alternative.score for alternative in translation.alternatives]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("space", [" ", "  ", "\n", "\n\n", " \n\t"])
+def test_white_space_between_the_sentences_of_a_paragraph_is_kept(echo: Translator, space: str) -> None:
+    text = f"\n{space.join(PARAGRAPH)}\n"
+    assert echo.translate(text).text == text
+    first, second = echo.translate([text, "We \u00a0 painted."])
+    assert (first.text, second.text) == (text, "We painted.")
+
+
+def test_sentences_of_a_paragraph_are_translated_each_by_itself(translator: Translator) -> None:
+    whole = translator.translate("\n".join(PARAGRAPH), **SHORT)
+    apart = translator.translate(PARAGRAPH, **SHORT)
+    assert whole.text == "\n".join(translation.text for translation in apart)
+    assert whole.score == pytest.approx(sum(translation.score for translation in apart), abs=1e-3)
+
+
+def test_special_ids_are_never_written(translator: Translator) -> None:
+    texts = [
+        alternative.text for one in translator.translate(TEXTS, n_best=4, **SHORT) for alternative in one.alternatives
+    ]
+    assert not any(re.search(r"<pad>|<s>|</s>|<unk>|⁇", text) for text in texts)
+
+
+def test_an_unknown_option_is_answered_with_the_nearest(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"'bean' is not a decoding option\. Did you mean 'beam'\?"):
+        translator.translate("We", bean=2)
+    with pytest.raises(ConfigError, match=r"n_best=9 asks for more hypotheses than beam=4 keeps"):
+        translator.translate("We", n_best=9)
+
+
+@pytest.mark.parametrize("most", [1, 12, 40])
+def test_batches_by_tokens_change_nothing(translator: Translator, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    expected = translator.translate(TEXTS, **SHORT)
+    shapes: list[tuple[int, ...]] = []
+    decode = torch_engine.decode
+
+    def counted(model: Any, rows: torch.Tensor, options: DecodingOptions) -> list[list[Hypothesis]]:
+        shapes.append(tuple(rows.shape))
+        return decode(model, rows, options)
+
+    monkeypatch.setattr(torch_engine, "decode", counted)
+    monkeypatch.setattr(torch_engine, "BATCH_TOKENS", most)
+    found = translator.translate(TEXTS, **SHORT)
+    assert all(close(one, other) for one, other in zip(found, expected, strict=True))
+    assert len(shapes) > 1
+    assert sum(rows for rows, _ in shapes) == 6  # the empty text has nothing to decode
+    assert all(rows == 1 or rows * length <= most for rows, length in shapes)
+
+
+def test_a_prefix_for_each_text_stays_with_its_text(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_engine, "BATCH_TOKENS", 30)
+    starts = [translator.tokenizer.encode(word) for word in ("house", "bicycles", "question")]
+    found = translator.translate(["We", LINES[0], "They painted"], prefix=starts, **SHORT)
+    assert all(one.text.startswith(word) for one, word in zip(found, ("house", "bicycles", "question"), strict=True))
+
+
+def test_a_prefix_for_each_text_may_be_given_where_one_text_is_empty(translator: Translator) -> None:
+    starts = [translator.tokenizer.encode(word) for word in ("house", "bicycles", "question")]
+    found = translator.translate(["We", "", "They painted"], prefix=starts, **SHORT)
+    assert found[0].text.startswith("house")
+    assert found[1].text == ""
+    assert found[2].text.startswith("question")
+
+
+def test_the_models_own_decoding_defaults_are_used_unless_overridden(path: Path, tmp_path: Path) -> None:
+    translator = Translator.load(with_decoding(path, tmp_path / "own", {"beam": 3, "n_best": 3}))
+    assert len(translator.translate("We", **SHORT).alternatives) == 3
+    assert len(translator.translate("We", n_best=1, **SHORT).alternatives) == 1
+
+
+def test_tokens_that_the_model_says_never_to_write_are_suppressed(path: Path, tmp_path: Path) -> None:
+    translator = Translator.load(with_decoding(path, tmp_path / "own", {"suppress": [7]}))
+    translator.engine = engine = Echo()  # type: ignore[assignment]
+    translator.translate("We")
+    assert {0, 1, 3, 7} <= set(engine.options.suppress)
+
+
+@pytest.mark.parametrize("decoding", [{"bean": 2}, {"beam": "wide"}, {"beam": 0}])
+def test_decoding_defaults_that_cannot_work_are_the_models_fault(
+    path: Path, tmp_path: Path, decoding: dict[str, Any]
+) -> None:
+    damaged = with_decoding(path, tmp_path / "damaged", decoding)
+    with pytest.raises(BundleError, match=str(damaged)):
+        Translator.load(damaged).translate("We")
+
+
+def test_a_directory_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=rf"{tmp_path}.*there is no model here"):
+        Translator.load(tmp_path)

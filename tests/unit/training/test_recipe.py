@@ -1,0 +1,239 @@
+"""Recipes are read, written, changed from the command line, and say what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import transduce
+from transduce.errors import ConfigError, InputError
+from transduce.training.recipe import Recipe
+from transduce.training.recipes import find_recipe, recipe_for, recipe_names
+
+SHIPPED = sorted((Path(transduce.__file__).parent / "assets" / "recipes").glob("*.yaml"))
+
+# Every part, and values that YAML could take for something else: 1e-9 for a text, null for none.
+FULL: dict[str, Any] = {
+    "model": {"d_model": 64, "heads": 2, "norm_position": "pre", "norm_epsilon": 1e-9, "d_k": None, "tying": "none"},
+    "tokenizer": {"vocab_size": 500, "kind": "unigram", "dropout": 0.0},
+    "training": {"warmup": 7, "rate": 1e-12, "epsilon": 1e-30, "schedule": "cosine", "optimizer": "adamw", "seed": 0},
+    "budget": {"steps": 5, "epochs": None, "minutes": 0.5},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "my.yaml"
+
+
+# The shipped ones
+
+
+def test_there_are_shipped_recipes() -> None:
+    assert [path.stem for path in SHIPPED] == recipe_names()
+    assert {"small-corpus", "medium-corpus", "paper-base"} <= set(recipe_names())
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_recipe_loads_and_says_when_to_stop(path: Path) -> None:
+    recipe = find_recipe(path.stem)
+    assert recipe == Recipe.load(path)
+    assert recipe.config(vocab_size=recipe.tokenizer.vocab_size).vocab_size == recipe.tokenizer.vocab_size
+    assert any(limit is not None for limit in recipe.budget.model_dump().values())
+    for part, values in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+        assert recipe.model_dump()[part].items() >= values.items()
+
+
+def test_the_papers_recipe_is_the_papers() -> None:
+    """§5 and table 3: 100,000 steps, 4,000 of them warming up, Adam with β₂ 0.98 and ε 1e-9, ε_ls 0.1."""
+    recipe = find_recipe("paper-base")
+    training, config = recipe.training, recipe.config(37_000)
+    assert (training.beta1, training.beta2, training.epsilon) == (0.9, 0.98, 1e-9)
+    assert (training.schedule, training.rate, training.warmup) == ("noam", 1.0, 4000)
+    assert (training.label_smoothing, training.batch_tokens, recipe.budget.steps) == (0.1, 25_000, 100_000)
+    assert (config.d_model, config.d_ff, config.heads, config.encoder_layers, config.dropout) == (512, 2048, 8, 6, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "name"),
+    [(0, "small-corpus"), (9_000, "small-corpus"), (49_999, "small-corpus"), (50_000, "medium-corpus"),
+     (5_000_000, "medium-corpus")],
+)  # fmt: skip
+def test_the_size_of_a_corpus_chooses_its_recipe_and_gives_the_reason(pairs: int, name: str) -> None:
+    chosen, reason = recipe_for(pairs)
+    assert chosen == name
+    assert chosen in recipe_names()
+    assert f"{pairs:,} pairs" in reason
+
+
+def test_a_recipe_is_found_by_name_or_file(file: Path) -> None:
+    file.write_text("training: {warmup: 12}\n")
+    assert find_recipe(str(file)).training.warmup == 12
+    with pytest.raises(
+        InputError, match=r"no recipe 'smal-corpus'\. Did you mean 'small-corpus'\? Valid: .*paper-base"
+    ):
+        find_recipe("smal-corpus")
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "nowhere/my.yaml", "x" * 300], ids=lambda name: name[:9])
+def test_what_is_no_file_is_no_recipe(name: str) -> None:
+    with pytest.raises(InputError, match="there is no recipe"):
+        find_recipe(name)
+
+
+# Reading and writing
+
+
+@pytest.mark.parametrize("values", [{}, FULL], ids=["defaults", "full"])
+def test_what_is_dumped_loads_as_the_same_recipe(file: Path, values: dict[str, Any]) -> None:
+    recipe = Recipe.of(values)
+    file.write_text(recipe.dump(), encoding="utf-8")
+    assert Recipe.load(file) == recipe
+    assert Recipe.load(file).config(400) == recipe.config(400)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_recipes_survive_dumping(path: Path, file: Path) -> None:
+    file.write_text(Recipe.load(path).dump(), encoding="utf-8")
+    assert Recipe.load(file) == Recipe.load(path)
+
+
+def test_an_empty_file_is_the_default_recipe(file: Path) -> None:
+    file.write_text("# nothing yet\n")
+    assert Recipe.load(file) == Recipe()
+
+
+def test_numbers_may_be_written_as_people_do(file: Path) -> None:
+    file.write_text("training: {rate: 1e-3}\n")  # which YAML takes for a text
+    assert Recipe.load(file).training.rate == 0.001
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [b"training: [", b"training: warmup: 3", b"- training", b"3", b"just words", b"\0", b"\xff\xfe\xfa", b"[" * 2000],
+    ids=["open", "colons", "list", "number", "words", "zero byte", "not UTF-8", "deep"],
+)
+def test_a_file_that_is_not_a_recipe_is_named(file: Path, contents: bytes) -> None:
+    file.write_bytes(contents)
+    with pytest.raises(ConfigError) as caught:
+        Recipe.load(file)
+    assert caught.value.where == str(file)
+
+
+# Wrong settings
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong", "right"),
+    [
+        ({"trainning": {}}, "trainning", "training"),
+        ({"training": {"warmpu": 3}}, "training.warmpu", "training.warmup"),
+        ({"tokenizer": {"vocabsize": 3}}, "tokenizer.vocabsize", "tokenizer.vocab_size"),
+        ({"budget": {"step": 3}}, "budget.step", "budget.steps"),
+        ({"model": {"d_modle": 64}}, "d_modle", "d_model"),
+    ],
+)
+def test_an_unknown_key_is_answered_with_the_nearest(
+    file: Path, values: dict[str, Any], wrong: str, right: str
+) -> None:
+    file.write_text(yaml.safe_dump(values))
+    with pytest.raises(ConfigError, match=rf"'{wrong}' is not a setting.* Did you mean '{right}'\?") as caught:
+        Recipe.load(file)
+    assert caught.value.where == str(file)
+
+
+WRONG_VALUES: list[tuple[str, str, Any]] = [
+    ("training", "warmup", 0),
+    ("training", "warmup", "soon"),
+    ("training", "warmup", 1.5),
+    ("training", "warmup", None),
+    ("training", "rate", -1),
+    ("training", "rate", float("nan")),
+    ("training", "rate", float("inf")),
+    ("training", "label_smoothing", 1),
+    ("training", "schedule", "linear"),
+    ("training", "batch_tokens", 2),
+    ("tokenizer", "vocab_size", 100),
+    ("tokenizer", "kind", "words"),
+    ("tokenizer", "dropout", 1.0),
+    ("budget", "steps", 0),
+    ("budget", "minutes", -3),
+    ("model", "d_model", 0),
+    ("model", "d_model", "wide"),
+    ("model", "dropout", 1.5),
+    ("model", "dropout", "much"),
+    ("model", "tying", "some"),
+    ("model", "vocab_size", 100),
+]
+
+
+@pytest.mark.parametrize(("part", "name", "value"), WRONG_VALUES)
+def test_a_value_that_cannot_work_is_named_with_its_setting_and_file(
+    file: Path, part: str, name: str, value: Any
+) -> None:
+    file.write_text(yaml.safe_dump({part: {name: value}}))
+    with pytest.raises(ConfigError) as caught:
+        Recipe.load(file)
+    assert name in caught.value.what
+    assert caught.value.remedy
+    assert caught.value.where == str(file)
+
+
+@pytest.mark.parametrize("part", ["model", "tokenizer", "training", "budget"])
+@pytest.mark.parametrize("value", [3, "words", [1]])
+def test_a_part_that_is_no_list_of_settings_is_named(part: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"{part}=.* cannot work"):
+        Recipe.of({part: value})
+
+
+def test_settings_that_clash_are_named_both() -> None:
+    with pytest.raises(ConfigError, match="d_model=100 is not divisible by heads=8"):
+        Recipe.of({"model": {"d_model": 100}})
+
+
+# Overrides
+
+
+def test_overrides_change_what_they_name_and_nothing_else() -> None:
+    before = Recipe.of(FULL)
+    after = before.with_overrides(
+        ["training.warmup=400", "training.rate=2e-3", "model.d_model=128", "model.norm_position=post",
+         "budget.steps=null", "tokenizer.kind=bpe", "training.warmup=500", "model.attention_bias=true"]
+    )  # fmt: skip
+    expected = before.model_dump()
+    expected["training"] |= {"warmup": 500, "rate": 0.002}  # the last word counts
+    expected["model"] |= {"d_model": 128, "norm_position": "post", "attention_bias": True}
+    expected["budget"]["steps"] = None
+    expected["tokenizer"]["kind"] = "bpe"
+    assert after.model_dump() == expected
+    assert before == Recipe.of(FULL)
+    assert before.with_overrides([]) == before
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.warmup", r"'training\.warmup' is not a setting\. Write key=value"),
+        ("", r"'' is not a setting\. Write key=value"),
+        ("trainin.warmup=3", r"'trainin\.warmup' is not a setting\. Did you mean 'training\.warmup'\?"),
+        ("warmup=3", r"'warmup' is not a setting\. Did you mean 'training\.warmup'\?"),
+        ("training.warmpu=3", r"'training\.warmpu' is not a setting\. Did you mean 'training\.warmup'\?"),
+        ("training.warmup.more=3", r"'training\.warmup\.more' is not a setting\. Did you mean 'training\.warmup'\?"),
+        ("model.d_modle=3", r"'d_modle' is not a setting of the model\. Did you mean 'd_model'\?"),
+        ("training=3", r"'training' is not a setting"),
+        ("=3", r"'' is not a setting"),
+        ("training.warmup=soon", r"training\.warmup='soon' cannot work"),
+        ("training.warmup=", r"training\.warmup=None cannot work"),
+        ("training.warmup=[1", r"training\.warmup"),
+        ("training.schedule=a: b: c", r"training\.schedule"),
+        ("model.d_model=100", "d_model=100 is not divisible by heads=8"),
+        ("model.vocab_size=100", "vocab_size"),
+        ("model.dropout=much", "dropout"),
+    ],
+)
+def test_a_wrong_override_is_named(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Recipe().with_overrides([override])
