@@ -5,6 +5,7 @@ my-model/run/prepared/       the corpus as ids
 my-model/run/checkpoints/    the newest ones
 my-model/run/best/           the weights that validated best
 my-model/log.jsonl           every event
+my-model/training.html       its curves, once training is complete
 my-model/…                   the model itself, once training is complete (see transduce.bundle)
 """
 
@@ -26,6 +27,7 @@ from transduce.errors import ConfigError
 from transduce.model import Transformer
 from transduce.training.events import Event, Finished
 from transduce.training.loop import Trainer
+from transduce.training.page import training_page
 from transduce.training.recipe import Recipe
 from transduce.training.tasks.translation import DevSet, TranslationTask
 
@@ -82,6 +84,8 @@ class TrainingRun:
         )
         scores = {"dev": best.values["scores"] | {"decoding": "greedy"}, "step": best.step}
         card = _card(self.directory.name, prepared, best.values["scores"], languages)
+        page = training_page(self.directory.name, self.directory / "log.jsonl")
+        (self.directory / "training.html").write_text(page, encoding="utf-8")
         return Bundle.write(self.directory, config, best.tensors, prepared.tokenizer, scores, card)
 
     def _check_recipe(self) -> None:
