@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transduce.errors import BundleError, nearest
+from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.text import NORMALISATION, Tokenizer
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class Bundle:
             version = values["format"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BundleError("not a model's description.", where=where, remedy="Copy the model again.") from error
-        if not isinstance(version, int) or version > FORMAT:
+        if not isinstance(version, int) or not 1 <= version <= FORMAT:
             raise BundleError(
-                f"the model has format {version}; this version of transduce reads up to {FORMAT}.",
+                f"the model has format {version!r}; this version of transduce reads up to {FORMAT}.",
                 where=where,
                 remedy="Update transduce.",
             )
@@ -78,6 +78,11 @@ class Bundle:
                 where=where,
                 remedy=f"This version of transduce knows {NORMALISATION!r} only.",
             )
+        for name in ("architecture", "decoding"):
+            if not isinstance(values.get(name), dict):
+                raise BundleError(f"its {name!r} is not a set of names and values.", where=where)
+        if "vocab_size" not in values["architecture"]:
+            raise BundleError("its 'architecture' has no vocab_size.", where=where)
         for name in ("model.safetensors", "tokenizer.model"):
             if not (path / name).is_file():
                 raise BundleError(f"the model is incomplete: {name} is missing.", where=str(path))
@@ -97,16 +102,34 @@ class Bundle:
         from safetensors.torch import save
 
         path.mkdir(parents=True, exist_ok=True)
-        _replace(path / "model.safetensors", save(dict(weights)))
-        _replace(path / "tokenizer.model", tokenizer.model)
-        _replace(path / "scores.json", _json(scores))
-        _replace(path / "README.md", card.encode())
-        _replace(path / "config.json", _json(asdict(config)))
+        contents = {
+            "model.safetensors": save(dict(weights)),
+            "tokenizer.model": tokenizer.model,
+            "scores.json": _json(scores),
+            "README.md": card.encode(),
+            "config.json": _json(asdict(config)),
+        }
+        asides = {name: _written_aside(path / name, content) for name, content in contents.items()}
+        # Only renames are left to do, so that a full disk leaves the old model whole.
+        for name, aside in asides.items():
+            aside.replace(path / name)
         return cls.open(path)
 
     def tokenizer(self) -> Tokenizer:
         """The vocabulary."""
-        return Tokenizer.load(self.path / "tokenizer.model")
+        where = str(self.path / "tokenizer.model")
+        try:
+            tokenizer = Tokenizer.load(self.path / "tokenizer.model")
+        except InputError as error:
+            raise BundleError(error.what, where=where, remedy=error.remedy) from error
+        expected = self.config.architecture.get("vocab_size")
+        if tokenizer.size != expected:
+            raise BundleError(
+                f"the tokenizer has {tokenizer.size} pieces, the model {expected}.",
+                where=where,
+                remedy="Copy the model again, all files of it.",
+            )
+        return tokenizer
 
     def model(self) -> Transformer:
         """The network with its weights, in evaluation mode. Shapes are checked before anything is allocated."""
@@ -115,9 +138,14 @@ class Bundle:
 
         from transduce.model import Transformer, TransformerConfig
 
-        config = TransformerConfig.base(**self.config.architecture)
-        with torch.device("meta"):
-            expected = {name: list(value.shape) for name, value in Transformer(config).named_parameters()}
+        try:
+            config = TransformerConfig.base(**self.config.architecture)
+            with torch.device("meta"):
+                expected = {name: list(value.shape) for name, value in Transformer(config).named_parameters()}
+        except (ConfigError, TypeError, RuntimeError) as error:  # the last two: sizes beyond 64 bits
+            what = error.what if isinstance(error, ConfigError) else "no model can have this architecture."
+            remedy = error.remedy if isinstance(error, ConfigError) else "Copy the model again."
+            raise BundleError(what, where=str(self.path / "config.json"), remedy=remedy) from error
         where = self.path / "model.safetensors"
         try:
             with safe_open(where, framework="pt") as file:
@@ -162,11 +190,11 @@ def _json(values: Any) -> bytes:
     return (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def _replace(path: Path, contents: bytes) -> None:
-    """Write aside, sync, rename: a reader sees the old file or the new one, never half of one."""
+def _written_aside(path: Path, contents: bytes) -> Path:
+    """Write aside and sync, to be renamed: a reader sees the old file or the new one, never half of one."""
     aside = path.with_name(f".{path.name}.part")
     with aside.open("wb") as file:
         file.write(contents)
         file.flush()
         os.fsync(file.fileno())
-    aside.replace(path)
+    return aside

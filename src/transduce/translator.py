@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from transduce.bundle import Bundle
+from transduce.errors import BundleError, ConfigError
 from transduce.text.sentences import segments
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 
 if TYPE_CHECKING:
-    from transduce.decoding import Hypothesis
+    from transduce.decoding import DecodingOptions, Hypothesis
 
 __all__ = ["Alternative", "Translation", "Translator"]
 
@@ -84,14 +85,13 @@ class Translator:
         return hypothesis
 
     def _translated(self, texts: list[str], overrides: dict[str, Any]) -> list[Translation]:
-        from transduce.decoding import DecodingOptions
-
-        defaults = DecodingOptions(**self.bundle.config.decoding)
-        options = defaults.replace(**{"suppress": (PAD, BOS, UNKNOWN), **overrides})
+        options = self._options(overrides)
         parts = [segments(text, self.bundle.config.source_language) for text in texts]
-        sentences = [segment.sentence for part in parts for segment in part]
-        ids = self.tokenizer.encode_batch(sentences)
+        ids = self.tokenizer.encode_batch([segment.sentence for part in parts for segment in part])
         wanted = [index for index, row in enumerate(ids) if row]
+        if options.prefix:
+            prefixes = self._prefixes(options, [len(part) for part in parts], ids)
+            options = options.replace(prefix=[prefixes[index] for index in wanted])
         decoded = dict(zip(wanted, self.engine.decode([ids[index] for index in wanted], options), strict=True))
         translations, place = [], 0
         for part in parts:
@@ -99,6 +99,28 @@ class Translator:
             place += len(part)
             translations.append(self._joined([segment.space for segment in part], found))
         return translations
+
+    def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
+        """The model's own decoding defaults, changed as asked; padding and the like are never written."""
+        from transduce.decoding import DecodingOptions
+
+        try:
+            defaults = DecodingOptions().replace(**self.bundle.config.decoding)
+        except ConfigError as error:
+            raise BundleError(error.what, where=str(self.path / "config.json"), remedy=error.remedy) from error
+        options = defaults.replace(**overrides)
+        return options.replace(suppress=(PAD, BOS, UNKNOWN, *options.suppress))
+
+    @staticmethod
+    def _prefixes(options: DecodingOptions, sentences: list[int], ids: list[list[int]]) -> list[list[int]]:
+        """For each sentence of each text its prefix: a text's goes to its first sentence that has words."""
+        prefixes: list[list[int]] = []
+        for count, prefix in zip(sentences, options.prefixes(len(sentences)), strict=True):
+            for _ in range(count):
+                here = prefix if ids[len(prefixes)] else []
+                prefixes.append(here)
+                prefix = [] if here else prefix
+        return prefixes
 
     def _joined(self, spaces: list[str], found: list[list[Hypothesis] | None]) -> Translation:
         """One translation of the hypotheses of a text's sentences; the n-th best joins their n-th bests."""

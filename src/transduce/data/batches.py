@@ -34,10 +34,11 @@ class BatchPlan:
     shuffle: bool = True
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1 or self.window < 1:
-            raise ConfigError(
-                f"max_tokens={self.max_tokens} and window={self.window} cannot work.", remedy="Both count from 1."
-            )
+        for name, smallest in (("max_tokens", 1), ("window", 1), ("seed", 0)):
+            if getattr(self, name) < smallest:
+                raise ConfigError(
+                    f"{name}={getattr(self, name)} cannot work.", remedy=f"It must be {smallest} or more."
+                )
 
     def epoch(self, number: int) -> Iterator[Indices]:
         """The batches of an epoch, each an array of pair indices; every pair comes exactly once."""

@@ -71,7 +71,9 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
     """Prepare a corpus in `directory`, or read what was prepared there before."""
     summary = directory / "prepared.json"
     # Read one pair first, so that a missing or unreadable file is named before anything is written.
-    next(preparation.corpus.pairs(allow_identical=True), None)
+    for corpus in (preparation.corpus, preparation.dev):
+        if corpus is not None:
+            next(corpus.pairs(allow_identical=True), None)
     fingerprint = preparation.fingerprint()
     if not _is_current(summary, fingerprint):
         directory.mkdir(parents=True, exist_ok=True)
@@ -80,13 +82,20 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
         contents = json.dumps({"fingerprint": fingerprint, "counts": counts.as_dict()})
         (directory / "prepared.json.part").write_text(contents, encoding="utf-8")
         (directory / "prepared.json.part").replace(summary)
-    return _read(directory)
+    try:
+        return _read(directory)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"the prepared data is incomplete: {error.filename} is missing.",
+            where=str(directory),
+            remedy="Delete the directory; it is made again.",
+        ) from error
 
 
 def _is_current(summary: Path, fingerprint: str) -> bool:
     try:
         return bool(json.loads(summary.read_text(encoding="utf-8"))["fingerprint"] == fingerprint)
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
@@ -108,7 +117,7 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> Cleanin
     sample = _sample(_reported(_cleaned(preparation, counts), "reading", report))
     if not counts.kept:
         raise InputError(
-            "no usable pair is left of the corpus.", where=preparation.corpus.name, remedy=f"{counts.summary()}."
+            "no usable pair is left of the corpus.", where=preparation.corpus.name, remedy=counts.summary()
         )
     share = 0.0 if preparation.dev else holdout_share(counts.kept)
     report("learning the vocabulary", counts.kept)

@@ -67,12 +67,16 @@ class Pairs:
     def __init__(self, directory: Path) -> None:
         try:
             summary: dict[str, Any] = json.loads((directory / "pairs.json").read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise InputError("the prepared data is missing or incomplete.", where=str(directory)) from error
-        self.count: int = summary["pairs"]
-        self.tokens: dict[str, int] = summary["tokens"]
-        self._ids = {side: _mapped(directory / f"{side}.ids", ID_TYPE) for side in SIDES}
-        self._ends = {side: _mapped(directory / f"{side}.ends", END_TYPE) for side in SIDES}
+            self.count: int = summary["pairs"]
+            self.tokens: dict[str, int] = summary["tokens"]
+            self._ids = {side: _mapped(directory / f"{side}.ids", ID_TYPE) for side in SIDES}
+            self._ends = {side: _mapped(directory / f"{side}.ends", END_TYPE) for side in SIDES}
+        except (OSError, ValueError, KeyError, TypeError) as error:  # ValueError: no JSON, or half an id at the end
+            raise InputError(
+                "the prepared data is missing or incomplete.",
+                where=str(directory),
+                remedy="Delete the directory; it is made again.",
+            ) from error
         for side in SIDES:
             if len(self._ids[side]) != self.tokens[side] or len(self._ends[side]) != self.count:
                 raise InputError(

@@ -209,8 +209,8 @@ class TransformerConfig:
             )
         for name in ("dropout", "attention_dropout", "activation_dropout"):
             value = getattr(self, name)
-            if not 0 <= value < 1:
-                raise ConfigError(f"{name}={value} is not a probability below 1.", remedy="Use 0 to below 1.")
+            if not isinstance(value, int | float) or not 0 <= value < 1:
+                raise ConfigError(f"{name}={value!r} is not a probability below 1.", remedy="Use 0 to below 1.")
         if self.norm_epsilon <= 0:
             raise ConfigError(f"norm_epsilon={self.norm_epsilon} must be positive.", remedy="Use 1e-5.")
 
@@ -242,9 +242,9 @@ class TransformerConfig:
         ids = {"pad_id": self.pad_id, "bos_id": self.bos_id, "eos_id": self.eos_id}
         size = min(self.vocab_size, self.output_size)
         for name, value in ids.items():
-            if not 0 <= value < size:
+            if not isinstance(value, int) or not 0 <= value < size:
                 raise ConfigError(
-                    f"{name}={value} lies outside the vocabulary of {size} ids.",
+                    f"{name}={value!r} lies outside the vocabulary of {size} ids.",
                     remedy=f"Use an id from 0 to {size - 1}.",
                 )
         if self.eos_id in (self.pad_id, self.bos_id):

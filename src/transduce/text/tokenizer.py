@@ -35,6 +35,8 @@ class Tokenizer:
         self.model = model
         """SentencePiece's own format: the contents of `tokenizer.model`."""
         try:
+            if not model:  # which SentencePiece takes for no model yet
+                raise OSError("empty file")
             self._processor: sentencepiece.SentencePieceProcessor = sentencepiece.SentencePieceProcessor(
                 model_proto=model
             )

@@ -15,7 +15,7 @@ __all__ = ["Budget", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class TokenizerRecipe(_Part):
@@ -102,10 +102,16 @@ class Recipe(_Part):
         """Read a YAML file."""
         try:
             values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except UnicodeDecodeError as error:
+            raise ConfigError("not UTF-8.", where=str(path), remedy="Save it as UTF-8.") from error
+        except RecursionError as error:
+            raise ConfigError("nested too deep to be a recipe.", where=str(path)) from error
         except yaml.YAMLError as error:
             raise ConfigError(f"not readable as YAML: {error}", where=str(path)) from error
         if not isinstance(values, dict):
-            raise ConfigError("a recipe is a list of settings with values.", where=str(path))
+            raise ConfigError(
+                "a recipe is a set of settings with values, such as training: {warmup: 400}.", where=str(path)
+            )
         return cls.of(values, where=str(path))
 
     @classmethod
@@ -121,7 +127,14 @@ class Recipe(_Part):
                 where=where,
                 remedy="Use tokenizer.kind=bpe, or tokenizer.dropout=0.",
             )
-        recipe.config(vocab_size=recipe.tokenizer.vocab_size)  # says now what would fail after an hour of preparation
+        if "vocab_size" in recipe.model:
+            raise ConfigError(
+                "'model.vocab_size' is not a setting.", where=where, remedy="Set tokenizer.vocab_size instead."
+            )
+        try:
+            recipe.config(recipe.tokenizer.vocab_size)  # says now what would fail after an hour of preparation
+        except ConfigError as error:
+            raise ConfigError(error.what, where=where, remedy=error.remedy) from error
         return recipe
 
     def with_overrides(self, overrides: list[str]) -> Recipe:
@@ -138,7 +151,10 @@ class Recipe(_Part):
             if not path or not isinstance(place, dict):
                 known = _known_keys()
                 raise ConfigError(f"{key!r} is not a setting.", remedy=nearest(key, known))
-            place[last] = yaml.safe_load(text)
+            try:
+                place[last] = yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                raise ConfigError(f"{override!r} has no readable value.", remedy="Quote it.") from error
         return self.of(values)
 
     def config(self, vocab_size: int) -> TransformerConfig:

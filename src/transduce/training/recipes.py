@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,9 +22,9 @@ def recipe_names() -> list[str]:
 
 def find_recipe(name: str) -> Recipe:
     """A built-in recipe by name, or a YAML file."""
-    if (_folder() / f"{name}.yaml").is_file():
+    if name in recipe_names():
         return Recipe.load(_folder() / f"{name}.yaml")
-    if not Path(name).is_file():
+    if not os.path.isfile(name):  # which takes a name that is too long for a missing one
         raise InputError(f"there is no recipe {name!r}.", remedy=nearest(name, recipe_names()))
     return Recipe.load(Path(name))
 
