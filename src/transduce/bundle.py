@@ -5,6 +5,7 @@ model.safetensors    weights, tied ones once
 tokenizer.model      SentencePiece
 scores.json          what it was measured at, with signatures
 README.md            model card
+ctranslate2/         the same model compiled, if it has been
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from transduce.model import Transformer
 
-__all__ = ["FORMAT", "Bundle", "BundleConfig"]
+__all__ = ["FORMAT", "Bundle", "BundleConfig", "builtin_models", "find_model"]
 
 FORMAT = 1
 """Raised when older versions of transduce can no longer read what this one writes."""
@@ -161,6 +163,22 @@ class Bundle:
         return model.eval()
 
 
+def find_model(name: str | Path) -> Path:
+    """A model's directory: as given, or that of a built-in model of this name."""
+    builtin = _builtin_folder() / str(name)
+    return builtin if str(name) in builtin_models() and not Path(name).exists() else Path(name)
+
+
+def builtin_models() -> list[str]:
+    """The names of the models that come with transduce."""
+    folder = _builtin_folder()
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _builtin_folder() -> Path:
+    return Path(str(files("transduce.assets"))) / "models"
+
+
 def _difference(expected: dict[str, list[int]], found: dict[str, list[int]]) -> str:
     """Every tensor that is missing, left over or of another shape, by name."""
     missing = sorted(set(expected) - set(found))
@@ -176,10 +194,8 @@ def _difference(expected: dict[str, list[int]], found: dict[str, list[int]]) -> 
 
 def _hint(path: Path) -> str:
     if not path.exists():
-        parent = path.parent
-        names = (
-            [entry.name for entry in parent.iterdir() if (entry / "config.json").is_file()] if parent.is_dir() else []
-        )
+        beside = path.parent.iterdir() if path.parent.is_dir() else ()
+        names = [entry.name for entry in beside if (entry / "config.json").is_file()] + builtin_models()
         return nearest(path.name, names) if names else "The directory does not exist."
     if (path / "run").is_dir():
         return "Its training has not finished: run the same train command again."

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from transduce.bundle import Bundle
+from transduce.bundle import Bundle, find_model
 from transduce.errors import BundleError, ConfigError
 from transduce.text.sentences import segments
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 
 if TYPE_CHECKING:
     from transduce.decoding import DecodingOptions, Hypothesis
+    from transduce.engines.engine import Engine
+    from transduce.engines.torch_engine import TorchEngine
 
-__all__ = ["Alternative", "Translation", "Translator"]
+__all__ = ["Alternative", "EngineName", "Translation", "Translator"]
+
+EngineName = Literal["auto", "torch", "ctranslate2"]
 
 
 @dataclass(frozen=True)
@@ -44,17 +49,25 @@ class Translator:
     >>> translator.translate("How are you?").text
     """
 
-    def __init__(self, bundle: Bundle) -> None:
-        from transduce.engines.torch_engine import TorchEngine
-
+    def __init__(self, bundle: Bundle, engine: EngineName = "auto") -> None:
         self.bundle = bundle
         self.tokenizer = bundle.tokenizer()
-        self.engine = TorchEngine(bundle.model())
+        self.engine = self._chosen(engine)
 
     @classmethod
-    def load(cls, path: str | Path) -> Translator:
-        """Load a model directory."""
-        return cls(Bundle.open(Path(path)))
+    def load(cls, model: str | Path, engine: EngineName = "auto") -> Translator:
+        """Load a model directory, or a built-in model by name, such as "en-de".
+
+        `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch.
+        """
+        return cls(Bundle.open(find_model(model)), engine)
+
+    @cached_property
+    def torch_engine(self) -> TorchEngine:
+        """The model in PyTorch, loaded when it is first needed."""
+        from transduce.engines.torch_engine import TorchEngine
+
+        return TorchEngine(self.bundle.model())
 
     @property
     def path(self) -> Path:
@@ -81,7 +94,7 @@ class Translator:
         from transduce.decoding import score
 
         ids = torch.tensor([[*self.tokenizer.encode(source), EOS]])
-        (hypothesis,) = score(self.engine.model, ids, [[*self.tokenizer.encode(target), EOS]])
+        (hypothesis,) = score(self.torch_engine.model, ids, [[*self.tokenizer.encode(target), EOS]])
         return hypothesis
 
     def _translated(self, texts: list[str], overrides: dict[str, Any]) -> list[Translation]:
@@ -99,6 +112,20 @@ class Translator:
             place += len(part)
             translations.append(self._joined([segment.space for segment in part], found))
         return translations
+
+    def _chosen(self, engine: EngineName) -> Engine:
+        compiled = self.path / "ctranslate2"
+        if engine == "torch" or (engine == "auto" and not compiled.is_dir()):
+            return self.torch_engine
+        if not compiled.is_dir():
+            raise BundleError(
+                "the model is not compiled for CTranslate2.",
+                where=str(self.path),
+                remedy=f"Run: transduce export {self.path} -o {compiled}",
+            )
+        from transduce.engines.ctranslate2_engine import CTranslate2Engine
+
+        return CTranslate2Engine(compiled, self.tokenizer, fallback=lambda: self.torch_engine)
 
     def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
         """The model's own decoding defaults, changed as asked; padding and the like are never written."""

@@ -65,7 +65,7 @@ class Echo:
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         self.options = options
         return [
-            [Hypothesis([*source, EOS], -1.0 - rank, [-1.0 - rank]) for rank in range(options.n_best)]
+            [Hypothesis([*source, EOS], -1.0 - rank, -1.0 - rank, [-1.0 - rank]) for rank in range(options.n_best)]
             for source in sources
         ]
 

@@ -11,6 +11,7 @@ import typer
 import transduce
 from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
+from transduce.cli.export import export
 from transduce.cli.paper import paper
 from transduce.cli.train import train
 from transduce.cli.translate import translate
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, translate, evaluate, compare, score, corpora, paper):
+for command in (train, translate, evaluate, compare, score, export, corpora, paper):
     app.command()(command)
 
 

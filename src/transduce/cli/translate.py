@@ -23,7 +23,7 @@ LINES_AT_ONCE = 256
 
 def translate(
     text: Annotated[list[str] | None, typer.Argument(help="Texts; standard input if neither these nor a file.")] = None,
-    model: Annotated[Path, typer.Option("--model", "-m", help="Directory of a trained model.")] = ...,  # type: ignore[assignment]
+    model: Annotated[str, typer.Option("--model", "-m", help="Directory or name of a model.")] = "en-de",
     input_file: Annotated[Path | None, typer.Option("--input", "-i", help="Text file, one text a line.")] = None,
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write; else to the screen.")

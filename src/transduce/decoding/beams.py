@@ -12,7 +12,8 @@ from torch import Tensor
 
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.options import DecodingOptions
-from transduce.decoding.scoring import length_penalty, upper_bound
+from transduce.decoding.penalty import length_penalty
+from transduce.decoding.scoring import upper_bound
 
 __all__ = ["Beams", "Candidates"]
 
@@ -148,7 +149,7 @@ class Beams:
 
     def _hypotheses(self, index: int) -> list[Hypothesis]:
         return [
-            Hypothesis(tokens[:length], score, token_scores[:length])
+            Hypothesis(tokens[:length], score, sum(token_scores[:length]), token_scores[:length])
             for tokens, token_scores, length, score in zip(
                 self.finished.tokens[index].tolist(),
                 self.finished.token_scores[index].tolist(),

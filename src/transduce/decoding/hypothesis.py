@@ -15,10 +15,7 @@ class Hypothesis:
     """The ids written, the end of sentence last; without the id that starts the decoder."""
     score: float
     """What hypotheses are ranked by: the log-probability divided by the length penalty."""
+    log_probability: float
+    """The model's, of all tokens: the sum of the token scores."""
     token_scores: list[float]
-    """The model's log-probability of each token, given the source and the tokens before it."""
-
-    @property
-    def log_probability(self) -> float:
-        """Of the whole hypothesis: the sum of its token scores."""
-        return sum(self.token_scores)
+    """The model's log-probability of each token, given the source and those before; empty if an engine has none."""

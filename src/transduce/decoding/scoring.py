@@ -1,4 +1,4 @@
-"""What a hypothesis is worth: length penalties, and the score of a target that is given."""
+"""What a hypothesis is worth: the best it can still reach, and the score of a target that is given."""
 
 from __future__ import annotations
 
@@ -9,22 +9,11 @@ from torch import Tensor
 
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.options import DecodingOptions
+from transduce.decoding.penalty import length_penalty
 from transduce.decoding.steps import State, Stepper, evaluating
 from transduce.errors import InputError
 
-__all__ = ["length_penalty", "score", "upper_bound"]
-
-
-def length_penalty(length: Tensor, options: DecodingOptions) -> Tensor:
-    """The divisor for hypotheses of `length` tokens, end of sentence included.
-
-    gnmt (the paper; Wu et al., 2016): ((5 + |Y|) / 6)^α        power (most toolkits): |Y|^α
-    """
-    if options.length_penalty == "gnmt":
-        return ((5 + length) / 6) ** options.alpha
-    if options.length_penalty == "power":
-        return length.float() ** options.alpha
-    return torch.ones_like(length, dtype=torch.float)
+__all__ = ["score", "upper_bound"]
 
 
 def upper_bound(log_probability: Tensor, shortest: Tensor, longest: Tensor, options: DecodingOptions) -> Tensor:
@@ -70,7 +59,7 @@ def score(
     token_scores = [row[:length] for row, length in zip(scores_BT.tolist(), lengths.tolist(), strict=True)]
     penalties = length_penalty(lengths, options).tolist()
     return [
-        Hypothesis(list(target), sum(scores) / penalty, scores)
+        Hypothesis(list(target), sum(scores) / penalty, sum(scores), scores)
         for target, scores, penalty in zip(targets, token_scores, penalties, strict=True)
     ]
 

@@ -1,0 +1,1 @@
+"""Doors to other people's tools: models out, and in."""

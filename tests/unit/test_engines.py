@@ -1,0 +1,113 @@
+"""Both engines behind one protocol: the same options mean the same, and the fast one needs no PyTorch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from transduce.bundle import Bundle, BundleConfig
+from transduce.decoding import DecodingOptions
+from transduce.engines.ctranslate2_engine import CTranslate2Engine
+from transduce.engines.torch_engine import TorchEngine
+from transduce.errors import BundleError
+from transduce.interop.ctranslate2 import compile_model
+from transduce.model import Transformer, TransformerConfig
+from transduce.text import Tokenizer
+from transduce.text.tokenizer import EOS
+from transduce.translator import Translator
+
+LINES = [
+    f"{a} {b} {c}" for a in ("red", "green", "blue") for b in ("bird", "horse", "house") for c in ("sings", "runs")
+]
+
+
+def make_model(tmp_path: Path, end_bonus: float = 0.0) -> Path:
+    """A random model, compiled in float32; a bonus on the end of sentence makes it end soon."""
+    torch.manual_seed(5)
+    tokenizer = Tokenizer.learn(LINES, 300)
+    config = TransformerConfig.tiny(tokenizer.size, d_model=32, d_ff=64, heads=4, tying="none", dropout=0.0)
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        model.projection.weight *= 4
+        last: Any = model.decoder.layers[-1]
+        last.feedforward_residual.norm.bias.fill_(end_bonus)  # a constant direction of the decoder's output …
+        model.projection.weight[EOS] += end_bonus  # … that speaks for the end
+    weights = {name: value.detach() for name, value in model.named_parameters()}
+    bundle = Bundle.write(tmp_path / "m", BundleConfig(architecture=asdict(config)), weights, tokenizer, {}, "card")
+    compile_model(bundle.model(), bundle.tokenizer(), bundle.path / "ctranslate2", "float32")
+    return bundle.path
+
+
+@pytest.fixture
+def model_path(tmp_path: Path) -> Path:
+    return make_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam": 1},
+        {"beam": 4, "length_penalty": "none"},
+        {"beam": 4, "n_best": 3},
+        {"beam": 4, "length_penalty": "power", "alpha": 1.0},
+        {"beam": 2, "min_length": 5},
+        {"beam": 4, "suppress": (0, 1, 3)},
+        {"beam": 4, "no_repeat_ngram": 2},
+        {"sampling": True, "seed": 4},
+        {"beam": 2, "prefix": (270,)},
+        {"beam": 2, "max_length_ratio": 0, "max_length_extra": 4},
+    ],
+    ids=str,
+)
+def test_options_mean_the_same_on_both_engines(model_path: Path, options: dict[str, Any]) -> None:
+    bundle = Bundle.open(model_path)
+    torch_engine = TorchEngine(bundle.model())
+    fast = CTranslate2Engine(model_path / "ctranslate2", bundle.tokenizer(), fallback=lambda: torch_engine)
+    chosen = DecodingOptions(**{"max_length_ratio": 0, "max_length_extra": 15, **options})
+    sources = bundle.tokenizer().encode_batch(LINES)
+    ours, theirs = torch_engine.decode(sources, chosen), fast.decode(sources, chosen)
+    same = 0
+    for our_list, their_list in zip(ours, theirs, strict=True):
+        assert len(our_list) == len(their_list) == chosen.n_best
+        if [each.tokens for each in our_list] == [each.tokens for each in their_list]:
+            same += 1
+            for our, their in zip(our_list, their_list, strict=True):
+                assert their.score == pytest.approx(our.score, abs=0.02)
+                assert their.log_probability == pytest.approx(our.log_probability, abs=0.05)
+        else:  # searches end differently: CTranslate2 when the beam is full, ours when nothing better can come
+            assert our_list[0].score >= their_list[0].score - 0.02
+    assert same >= 0.5 * len(sources)
+
+
+def test_the_engine_is_chosen_by_what_the_model_has(model_path: Path) -> None:
+    assert isinstance(Translator.load(model_path).engine, CTranslate2Engine)
+    assert isinstance(Translator.load(model_path, engine="torch").engine, TorchEngine)
+    (model_path / "ctranslate2" / "model.bin").write_bytes(b"damaged")
+    with pytest.raises(BundleError, match=r"compiled model is damaged"):
+        Translator.load(model_path)
+    for file in (model_path / "ctranslate2").iterdir():
+        file.unlink()
+    (model_path / "ctranslate2").rmdir()
+    assert isinstance(Translator.load(model_path).engine, TorchEngine)
+    with pytest.raises(BundleError, match=r"not compiled for CTranslate2.*transduce export"):
+        Translator.load(model_path, engine="ctranslate2")
+
+
+def test_translating_with_a_compiled_model_imports_no_torch(tmp_path: Path) -> None:
+    model_path = make_model(tmp_path, end_bonus=1.0)  # so that no sentence runs to its limit
+    code = (
+        "import sys; from transduce.cli.main import main\n"
+        f"sys.argv = ['transduce', 'translate', '-m', {str(model_path)!r}, 'red bird sings']\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        "print(sorted({'torch', 'numpy', 'sacrebleu', 'fastapi'} & set(sys.modules)))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "[]"
