@@ -1,4 +1,4 @@
-# make demo   what transduce does, in about a minute
+# make demo   what transduce does, in about two minutes
 # make test   everything CI runs: lint, types, import direction, tests
 # Both set up .venv first; the second time that takes no time.
 
@@ -10,6 +10,8 @@ BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 .PHONY: demo test lint install clean
 
 demo: $(VENV)/installed
+	$(BIN)/transduce translate "How are you?" "Where is the station?" "I would like a cup of coffee."
+	@echo
 	$(BIN)/transduce paper
 	@echo
 	$(BIN)/python examples/reverse_digits.py
