@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib.resources import files
@@ -112,6 +113,7 @@ class Bundle:
             "config.json": _json(asdict(config)),
         }
         asides = {name: _written_aside(path / name, content) for name, content in contents.items()}
+        shutil.rmtree(path / "ctranslate2", ignore_errors=True)  # compiled from the old weights
         # Only renames are left to do, so that a full disk leaves the old model whole.
         for name, aside in asides.items():
             aside.replace(path / name)

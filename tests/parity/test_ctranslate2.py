@@ -80,6 +80,15 @@ def test_int8_is_smaller_and_leaves_our_model_alone(tokenizer: Tokenizer, tmp_pa
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+def test_only_models_wide_enough_for_int8_get_it_by_default(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for width, small in ((64, False), (128, True)):
+        model = make(tokenizer, d_model=width)
+        compile_model(model, tokenizer, tmp_path / "default")
+        compile_model(model, tokenizer, tmp_path / "float32", "float32")
+        sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("default", "float32")]
+        assert (sizes[0] < 0.7 * sizes[1]) is small
+
+
 @pytest.mark.parametrize(
     ("overrides", "name"),
     [

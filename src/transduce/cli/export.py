@@ -16,7 +16,9 @@ def export(
     model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write.")],
     to: Annotated[Literal["ctranslate2"], typer.Option(help="Whose format.")] = "ctranslate2",
-    quantization: Annotated[Literal["int8", "float32"], typer.Option(help="int8 is smaller and faster.")] = "int8",
+    quantization: Annotated[
+        Literal["int8", "float32"] | None, typer.Option(help="int8 is smaller and faster; the default unless narrow.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
     """Write a model in another tool's format. CTranslate2 translates it without PyTorch."""
@@ -31,4 +33,4 @@ def export(
         bundle = Bundle.open(model)
         compile_model(bundle.model(), bundle.tokenizer(), output, quantization)
     size = sum(file.stat().st_size for file in output.rglob("*")) / 1e6
-    typer.echo(f"Wrote {output} ({size:.1f} MB, {quantization}). Its tokenizer is {model / 'tokenizer.model'}.")
+    typer.echo(f"Wrote {output} ({size:.1f} MB). Its tokenizer is {model / 'tokenizer.model'}.")

@@ -23,13 +23,19 @@ Quantization = Literal["int8", "float32"]
 POSITIONS = 512
 """The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
 
+INT8_FROM_WIDTH = 128
+"""Narrower models lose accuracy to int8 (docs/log.md), and are small and fast without it."""
 
-def compile_model(model: Transformer, tokenizer: Tokenizer, output: Path, quantization: Quantization = "int8") -> None:
-    """Write a CTranslate2 model directory, aside and then renamed."""
+
+def compile_model(
+    model: Transformer, tokenizer: Tokenizer, output: Path, quantization: Quantization | None = None
+) -> None:
+    """Write a CTranslate2 model directory, aside and then renamed; in int8 unless the model is narrow."""
     from ctranslate2.specs import TransformerSpec, common_spec
 
     _check(model)
     config = model.config
+    quantization = quantization or ("int8" if config.d_model >= INT8_FROM_WIDTH else "float32")
     activation = getattr(common_spec.Activation, {"relu": "RELU", "gelu": "GELU", "silu": "SWISH"}[config.activation])
     pre_norm = config.norm_position == "pre"
     depths = (config.encoder_layers, config.decoder_layers)

@@ -71,7 +71,7 @@ def test_beam_1_is_greedy(make_model: Callable[..., Transformer], source_ids: to
         assert best.tokens == greedy(model, source, limit=length + 50)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     vocabulary=st.integers(4, 5),
@@ -107,7 +107,7 @@ def test_a_wide_beam_is_exhaustive_search(
         assert len({tuple(hypothesis.tokens) for hypothesis in found}) == len(found)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     sharpness=st.sampled_from([0.5, 5.0]),

@@ -1,0 +1,72 @@
+"""The model that comes with transduce: it answers at once, is small, and scores what its card says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from transduce import Translator
+from transduce.bundle import builtin_models, find_model
+from transduce.data.builtin import builtin_corpus
+from transduce.evaluation import quick_bleu
+from transduce.training.recipe import Recipe
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load("en-de")
+
+
+def test_the_first_command_answers_without_torch() -> None:
+    code = (
+        "import sys; from transduce.cli.main import main\n"
+        "sys.argv = ['transduce', 'translate', 'How are you?']\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        "print(sorted({'torch', 'numpy', 'sacrebleu'} & set(sys.modules)))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True)
+    translation, modules = result.stdout.splitlines()
+    assert translation.startswith("Wie geht")
+    assert modules == "[]"
+
+
+def test_it_is_found_by_name(translator: Translator) -> None:
+    assert "en-de" in builtin_models()
+    assert translator.path == find_model("en-de")
+    assert (translator.bundle.config.source_language, translator.bundle.config.target_language) == ("en", "de")
+
+
+@pytest.mark.parametrize("name", builtin_models())
+def test_a_built_in_model_is_small_and_carries_its_history(name: str) -> None:
+    folder = find_model(name)
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= 12 * MEGABYTE
+    Recipe.load(folder / "recipe.yaml")
+    events = [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {"Stepped", "Validated", "Finished"} <= {event["event"] for event in events}
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "CC BY 2.0" in card
+    assert "What it is bad at" in card
+
+
+def test_it_scores_what_its_card_says(translator: Translator) -> None:
+    scores = json.loads((translator.path / "scores.json").read_text(encoding="utf-8"))
+    pairs = list(builtin_corpus("tatoeba-en-de", "test").pairs())
+    translations = [each.text for each in translator.translate([pair.source for pair in pairs])]
+    # int8 rounds a little differently from one processor to the next
+    assert quick_bleu(translations, [pair.target for pair in pairs]) == pytest.approx(scores["test"]["bleu"], abs=0.5)
+    assert "version:" in scores["test"]["signature"]["bleu"]
+    assert f"BLEU\n  {scores['test']['bleu']:.1f}" in (translator.path / "README.md").read_text(encoding="utf-8")
+
+
+def test_both_engines_translate_it_alike(translator: Translator) -> None:
+    sources = [pair.source for pair in builtin_corpus("tatoeba-en-de", "test").pairs()][::20]
+    plain = Translator.load("en-de", engine="torch")
+    ours, theirs = ([each.text for each in one.translate(sources)] for one in (plain, translator))
+    same = sum(one == other for one, other in zip(ours, theirs, strict=True))
+    assert same / len(sources) >= 0.8  # int8 against float32; float32 against float32 is in the parity tests
