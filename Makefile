@@ -10,7 +10,7 @@ BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 .PHONY: demo test lint install clean
 
 demo: $(VENV)/installed
-	$(BIN)/transduce translate "How are you?" "Where is the station?" "I would like a cup of coffee."
+	$(BIN)/transduce translate "Where is the station?" "I would like a cup of coffee." "My sister works in a hospital."
 	@echo
 	$(BIN)/transduce paper
 	@echo

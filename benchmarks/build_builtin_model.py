@@ -80,8 +80,8 @@ trained by it, and is meant for trying things out.
 {rows}
 
 **What it is bad at**: anything unlike its corpus, whose sentences are short and simple. Long sentences lose parts,
-rare words and names are guessed or misspelt, numbers may change, and formal and informal address are mixed. It is not
-fit for anything that matters.
+set phrases are taken word by word ("How are you?" becomes "Wie bist du?"), rare words and names are guessed or
+misspelt, numbers may change, and formal and informal address are mixed. It is not fit for anything that matters.
 
 The weights are under the licence of their data, CC BY 2.0: name the sources given above.
 """

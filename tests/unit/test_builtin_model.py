@@ -25,14 +25,14 @@ def translator() -> Translator:
 def test_the_first_command_answers_without_torch() -> None:
     code = (
         "import sys; from transduce.cli.main import main\n"
-        "sys.argv = ['transduce', 'translate', 'How are you?']\n"
+        "sys.argv = ['transduce', 'translate', 'Where is the station?']\n"
         "try:\n    main()\n"
         "except SystemExit:\n    pass\n"
         "print(sorted({'torch', 'numpy', 'sacrebleu'} & set(sys.modules)))\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True)
     translation, modules = result.stdout.splitlines()
-    assert translation.startswith("Wie geht")
+    assert translation == "Wo ist der Bahnhof?"
     assert modules == "[]"
 
 
