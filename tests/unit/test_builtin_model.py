@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +72,18 @@ def test_both_engines_translate_it_alike(translator: Translator) -> None:
     ours, theirs = ([each.text for each in one.translate(sources)] for one in (plain, translator))
     same = sum(one == other for one, other in zip(ours, theirs, strict=True))
     assert same / len(sources) >= 0.8  # int8 against float32; float32 against float32 is in the parity tests
+
+
+def test_compare_finds_no_difference_between_a_model_and_its_copy(translator: Translator, tmp_path: Path) -> None:
+    shutil.copytree(translator.path, tmp_path / "copy")
+    pairs = list(builtin_corpus("tatoeba-en-de", "test").pairs())[::40]
+    for name, lines in (("test.en", [pair.source for pair in pairs]), ("test.de", [pair.target for pair in pairs])):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "-m", "transduce", "compare", "en-de", "copy", "test.en", "test.de", "--json"],
+        cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    systems = json.loads(result.stdout)["systems"]
+    assert systems["en-de"]["bleu"]["value"] == systems["copy"]["bleu"]["value"] > 20
+    assert systems["copy"]["bleu"]["p_value"] == 1.0

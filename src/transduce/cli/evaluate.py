@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from transduce.evaluation import Comparison, Evaluation, Table
 
 __all__ = ["compare", "evaluate", "score"]
 
@@ -25,17 +28,12 @@ def evaluate(
     from rich.console import Console
 
     from transduce.evaluation import evaluate as measure
-    from transduce.evaluation import evaluation_table, signatures
+    from transduce.evaluation import evaluation_table
 
     translations, references = _translated([model], source, reference, beam)
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations[str(model)], references)
-    if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
-        return
-    from transduce.cli.tables import print_scores
-
-    print_scores(*evaluation_table(result), signatures(result))
+    _show(result, evaluation_table(result), as_json)
 
 
 def compare(
@@ -50,17 +48,12 @@ def compare(
     from rich.console import Console
 
     from transduce.evaluation import compare as measure
-    from transduce.evaluation import comparison_table, signatures
+    from transduce.evaluation import comparison_table
 
     translations, references = _translated([baseline, model], source, reference, beam)
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations, references)
-    if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
-        return
-    from transduce.cli.tables import print_scores
-
-    print_scores(*comparison_table(result), signatures(result))
+    _show(result, comparison_table(result), as_json)
 
 
 def score(
@@ -76,6 +69,16 @@ def score(
     for pair in Corpus(source, target).pairs(allow_identical=True):
         hypothesis = translator.score(pair.source, pair.target)
         typer.echo(f"{hypothesis.log_probability:.4f}\t{hypothesis.log_probability / len(hypothesis.tokens):.4f}")
+
+
+def _show(result: Evaluation | Comparison, table: Table, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
+        return
+    from transduce.cli.tables import print_scores
+    from transduce.evaluation import signatures
+
+    print_scores(*table, signatures(result))
 
 
 def _translated(models: list[Path], source: Path, reference: Path, beam: int) -> tuple[dict[str, list[str]], list[str]]:
