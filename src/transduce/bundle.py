@@ -198,7 +198,7 @@ def _hint(path: Path) -> str:
     if not path.exists():
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
         names = [entry.name for entry in beside if (entry / "config.json").is_file()] + builtin_models()
-        return nearest(path.name, names) if names else "The directory does not exist."
+        return f"The directory does not exist. {nearest(path.name, names)}"
     if (path / "run").is_dir():
         return "Its training has not finished: run the same train command again."
     return "Give a directory that `transduce train` has written."

@@ -310,7 +310,7 @@ def test_a_tokenizer_of_another_model_is_refused(path: Path) -> None:
 
 def test_a_directory_that_does_not_exist_is_answered_with_the_nearest_model(path: Path) -> None:
     (path.parent / "modle-notes").mkdir()
-    refused(path.parent / "modle", r"Did you mean 'model'\? Valid: model\.")
+    refused(path.parent / "modle", r"does not exist\. Did you mean 'model'\? Valid: en-de, model\.")
 
 
 def test_a_directory_with_nothing_near_it_is_said_not_to_exist(tmp_path: Path) -> None:
