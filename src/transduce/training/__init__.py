@@ -1,1 +1,1 @@
-"""Training: schedules so far."""
+"""From prepared pairs to weights: recipe, loss, loop, checkpoints, the run."""
