@@ -24,7 +24,7 @@ POSITIONS = 512
 """The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
 
 INT8_FROM_WIDTH = 128
-"""Narrower models lose most to int8, and are small and fast without it; at 128 it costs about half a BLEU (docs/log.md)."""
+"""Narrower models lose most to int8 and are fast without it; at 128 it may cost half a BLEU (docs/log.md)."""
 
 
 def compile_model(
