@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transduce.errors import InputError
 from transduce.model.cache import KeyValueCache, KeyValues
 from transduce.model.config import TransformerConfig
+from transduce.model.dropout import dropout as drop
 from transduce.model.positions import Rotation, rotate
 
 __all__ = ["MultiHeadAttention", "Pattern", "attention", "attention_weights"]
@@ -36,7 +37,7 @@ def attention(
     query [..., T, d_k], key [..., S, d_k], value [..., S, d_v] give [..., T, d_v]. `mask` is True where a query
     may look, `bias` is added to the scores, `dropout` drops weights. A query that may look nowhere gets zeros.
     """
-    return F.dropout(attention_weights(query, key, mask, bias), dropout) @ value
+    return drop(attention_weights(query, key, mask, bias), dropout) @ value
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
@@ -143,8 +144,8 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if record is not None:
             record.append(attention_weights(query, key, pattern.mask, pattern.bias))
-            return F.dropout(record[-1], dropout) @ value
-        if query.device.type == "cpu" and key.size(2) < FUSED_FROM_KEYS:
+            return drop(record[-1], dropout) @ value
+        if query.device.type == "cpu" and (key.size(2) < FUSED_FROM_KEYS or dropout):  # fused dropout is slow there
             return attention(query, key, value, pattern.mask, pattern.bias, dropout)
         return _fused_attention(query, key, value, pattern, dropout)
 

@@ -7,6 +7,7 @@ import math
 from torch import Tensor, nn
 
 from transduce.model.config import TransformerConfig
+from transduce.model.dropout import Dropout
 from transduce.model.positions import make_added_positions
 
 __all__ = ["Embedding"]
@@ -20,7 +21,7 @@ class Embedding(nn.Module):
         self.tokens = tokens
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
         self.positions = make_added_positions(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
         """[B,T,D] for ids that stand at positions start … start+T-1."""

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transduce.model.config import Activation, TransformerConfig
+from transduce.model.dropout import Dropout
 
 __all__ = ["FeedForward"]
 
@@ -35,7 +36,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(config.d_model, config.d_ff, bias=bias)
         self.gated = nn.Linear(config.d_model, config.d_ff, bias=bias) if gated else None
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=bias)
-        self.dropout = nn.Dropout(config.activation_dropout)
+        self.dropout = Dropout(config.activation_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Each position by itself: [..., D] to [..., D]."""

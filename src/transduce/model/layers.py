@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transduce.model.attention import MultiHeadAttention, Pattern
 from transduce.model.cache import KeyValueCache, KeyValues
 from transduce.model.config import TransformerConfig
+from transduce.model.dropout import Dropout
 from transduce.model.feedforward import FeedForward
 
 __all__ = ["DecoderLayer", "EncoderLayer", "Residual", "make_norm"]
@@ -30,7 +31,7 @@ class Residual(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.norm = make_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.pre = config.norm_position == "pre"
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:

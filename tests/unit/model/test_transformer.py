@@ -10,6 +10,7 @@ import torch
 
 from transduce.errors import InputError
 from transduce.model import Transformer, TransformerConfig
+from transduce.model.dropout import Dropout
 from transduce.paper import count_parameters
 
 KINDS: list[dict[str, Any]] = [
@@ -206,7 +207,7 @@ def test_dropout_is_where_the_paper_has_it(source_ids: torch.Tensor, target_ids:
     model = Transformer(TransformerConfig.tiny(17, encoder_layers=2, decoder_layers=2, dropout=0.5))
     calls = []
     for module in model.modules():
-        if isinstance(module, torch.nn.Dropout) and module.p > 0:
+        if isinstance(module, Dropout) and module.probability > 0:
             module.register_forward_hook(lambda *_: calls.append(1))
     model(source_ids, target_ids)
     assert len(calls) == (1 + 2 * 2) + (1 + 2 * 3)
