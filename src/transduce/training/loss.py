@@ -49,34 +49,40 @@ def agreement(one_BTD: Tensor, other_BTD: Tensor, weight_VD: Tensor, labels_BT: 
 
 
 class _ProjectedLoss(torch.autograd.Function):
+    """With p = softmax(logits) and q = (1-ε)·[right token] + ε/V, the loss is -Σ q·log p and its gradient p - q.
+
+    Only p is ever as large as the logits: sums over the vocabulary of anything linear in the logits are taken of the
+    weights first, and rows of p are divided by their sum where they are D wide and not V.
+    """
+
     @staticmethod
     def forward(ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float) -> Any:
         needs_hidden, needs_weight = ctx.needs_input_grad[:2]
         hidden_grad = torch.empty_like(hidden_ND) if needs_hidden else None
         weight_grad = torch.zeros_like(weight_VD) if needs_weight else None
-        loss, nll = hidden_ND.new_zeros(()), hidden_ND.new_zeros(())
-        spread = smoothing / len(weight_VD)
+        right_ND = weight_VD[labels_N]
+        right_N = torch.linalg.vecdot(hidden_ND, right_ND)
+        normaliser_N = torch.empty_like(right_N)
+        buffer = hidden_ND.new_empty(min(CHUNK, len(labels_N)), len(weight_VD))
         for start in range(0, len(labels_N), CHUNK):
             chunk = slice(start, start + CHUNK)
-            hidden, labels = hidden_ND[chunk], labels_N[chunk].unsqueeze(1)
-            logits = hidden @ weight_VD.T
-            normaliser = logits.logsumexp(-1, keepdim=True)
-            right = logits.gather(1, labels)
-            nll += (normaliser - right).sum()
-            # -Σ q·log p with q = spread everywhere and 1-ε more on the right token
-            loss += normaliser.sum() - (1 - smoothing) * right.sum()
-            if smoothing:
-                loss -= spread * logits.sum()
-            if not (needs_hidden or needs_weight):
-                continue
-            gradient = logits.sub_(normaliser).exp_()  # softmax; then minus q
-            if smoothing:
-                gradient -= spread
-            gradient.scatter_add_(1, labels, torch.full_like(right, smoothing - 1))
+            hidden = hidden_ND[chunk]
+            logits = torch.mm(hidden, weight_VD.T, out=buffer[: len(hidden)])
+            largest = logits.amax(-1, keepdim=True)
+            powers = logits.sub_(largest).exp_()
+            total = powers.sum(-1, keepdim=True)
+            normaliser_N[chunk] = (largest + total.log()).squeeze(1)
             if hidden_grad is not None:
-                torch.mm(gradient, weight_VD, out=hidden_grad[chunk])
+                torch.mm(powers, weight_VD, out=hidden_grad[chunk]).div_(total)
             if weight_grad is not None:
-                weight_grad.addmm_(gradient.T, hidden)
+                weight_grad.addmm_(powers.T, hidden / total)
+        nll = (normaliser_N - right_N).sum()
+        spread, summed_weight, summed_hidden = smoothing / len(weight_VD), weight_VD.sum(0), hidden_ND.sum(0)
+        loss = normaliser_N.sum() - (1 - smoothing) * right_N.sum() - spread * summed_hidden.dot(summed_weight)
+        if hidden_grad is not None:
+            hidden_grad.sub_(right_ND, alpha=1 - smoothing).sub_(summed_weight, alpha=spread)
+        if weight_grad is not None:
+            weight_grad.sub_(summed_hidden, alpha=spread).index_add_(0, labels_N, hidden_ND, alpha=smoothing - 1)
         ctx.save_for_backward(hidden_grad, weight_grad)
         ctx.mark_non_differentiable(nll)
         return loss, nll
