@@ -29,12 +29,12 @@ def main(run: Path, name: str, corpus: str, commit: str) -> None:
     trained, described = Bundle.open(run), BUILTIN[corpus]
     output = MODELS / name
     shutil.rmtree(output, ignore_errors=True)
-    model, tokenizer = trained.model(), trained.tokenizer()
+    model, vocabularies = trained.model(), trained.vocabularies()
     weights = {key: value.detach().half() for key, value in model.named_parameters()}
     languages = {"source_language": described.source_language, "target_language": described.target_language}
     config = replace(trained.config, **languages)
-    bundle = Bundle.write(output, config, weights, tokenizer, {}, "")
-    compile_model(bundle.model(), tokenizer, output / "ctranslate2")
+    bundle = Bundle.write(output, config, weights, vocabularies, {}, "")
+    compile_model(bundle.model(), vocabularies, output / "ctranslate2")
     events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     kept = [each for each in events if each["event"] != "Stepped" or each["step"] % KEPT_STEPS == 0]
     lines = [json.dumps(each, ensure_ascii=False) for each in kept if each["event"] != "Saved"]

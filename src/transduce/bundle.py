@@ -2,7 +2,7 @@
 
 config.json          format version, architecture, languages, normalisation, decoding defaults; written last
 model.safetensors    weights, tied ones once
-tokenizer.model      SentencePiece
+tokenizer.model      SentencePiece; source.model and target.model where each side has a vocabulary of its own
 scores.json          what it was measured at, with signatures
 README.md            model card
 ctranslate2/         the same model compiled, if it has been
@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transduce.errors import BundleError, ConfigError, InputError, nearest
-from transduce.text import NORMALISATION, Tokenizer
+from transduce.text import NORMALISATION, Vocabularies
+from transduce.text.languages import tag_for
+from transduce.text.vocabularies import vocabulary_files
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,6 +43,9 @@ class BundleConfig:
     """The fields of TransformerConfig."""
     source_language: str | None = None
     target_language: str | None = None
+    """What it translates into unless told otherwise."""
+    target_languages: list[str] = field(default_factory=list)
+    """Those that a tag before the source chooses from; empty where there is nothing to choose."""
     normalisation: str = NORMALISATION
     decoding: dict[str, Any] = field(default_factory=dict)
     """Decoding options that differ from the defaults."""
@@ -86,10 +91,14 @@ class Bundle:
                 raise BundleError(f"its {name!r} is not a set of names and values.", where=where)
         if "vocab_size" not in values["architecture"]:
             raise BundleError("its 'architecture' has no vocab_size.", where=where)
-        for name in ("model.safetensors", "tokenizer.model"):
+        languages = values.get("target_languages", [])
+        if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages):
+            raise BundleError("its 'target_languages' is not a list of languages.", where=where)
+        bundle = cls(path, BundleConfig(**values))
+        for name in ("model.safetensors", *vocabulary_files(bundle.shares_vocabulary)):
             if not (path / name).is_file():
                 raise BundleError(f"the model is incomplete: {name} is missing.", where=str(path))
-        return cls(path, BundleConfig(**values))
+        return bundle
 
     @classmethod
     def write(
@@ -97,7 +106,7 @@ class Bundle:
         path: Path,
         config: BundleConfig,
         weights: Mapping[str, Tensor],
-        tokenizer: Tokenizer,
+        vocabularies: Vocabularies,
         scores: Mapping[str, Any],
         card: str,
     ) -> Bundle:
@@ -107,7 +116,7 @@ class Bundle:
         path.mkdir(parents=True, exist_ok=True)
         contents = {
             "model.safetensors": save(dict(weights)),
-            "tokenizer.model": tokenizer.model,
+            **vocabularies.files(),
             "scores.json": _json(scores),
             "README.md": card.encode(),
             "config.json": _json(asdict(config)),
@@ -117,23 +126,33 @@ class Bundle:
         # Only renames are left to do, so that a full disk leaves the old model whole.
         for name, aside in asides.items():
             aside.replace(path / name)
+        for name in vocabulary_files(not vocabularies.shared):  # of an older model
+            (path / name).unlink(missing_ok=True)
         return cls.open(path)
 
-    def tokenizer(self) -> Tokenizer:
-        """The vocabulary."""
-        where = str(self.path / "tokenizer.model")
+    @property
+    def shares_vocabulary(self) -> bool:
+        """Whether source and target have one vocabulary together."""
+        return self.config.architecture.get("target_vocab_size") is None
+
+    def vocabularies(self) -> Vocabularies:
+        """The vocabularies, found to be those of the weights."""
         try:
-            tokenizer = Tokenizer.load(self.path / "tokenizer.model")
+            vocabularies = Vocabularies.load(self.path, self.shares_vocabulary)
+            for language in self.config.target_languages:
+                vocabularies.source.tag(tag_for(language))
         except InputError as error:
-            raise BundleError(error.what, where=where, remedy=error.remedy) from error
-        expected = self.config.architecture.get("vocab_size")
-        if tokenizer.size != expected:
-            raise BundleError(
-                f"the tokenizer has {tokenizer.size} pieces, the model {expected}.",
-                where=where,
-                remedy="Copy the model again, all files of it.",
-            )
-        return tokenizer
+            raise BundleError(error.what, where=error.where or str(self.path), remedy=error.remedy) from error
+        names, sizes = vocabulary_files(self.shares_vocabulary), ("vocab_size", "target_vocab_size")
+        for name, size, tokenizer in zip(names, sizes, (vocabularies.source, vocabularies.target), strict=False):
+            expected = self.config.architecture[size]
+            if tokenizer.size != expected:
+                raise BundleError(
+                    f"the tokenizer has {tokenizer.size} pieces, the model {expected}.",
+                    where=str(self.path / name),
+                    remedy="Copy the model again, all files of it.",
+                )
+        return vocabularies
 
     def model(self) -> Transformer:
         """The network with its weights, in evaluation mode. Shapes are checked before anything is allocated."""

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from transduce.bundle import Bundle, find_model
-from transduce.errors import BundleError, ConfigError
+from transduce.errors import BundleError, ConfigError, InputError, nearest
+from transduce.text import normalise
 from transduce.text.sentences import segments
-from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
+from transduce.text.tokenizer import EOS
 
 if TYPE_CHECKING:
     from transduce.decoding import DecodingOptions, Hypothesis
@@ -51,7 +52,7 @@ class Translator:
 
     def __init__(self, bundle: Bundle, engine: EngineName = "auto") -> None:
         self.bundle = bundle
-        self.tokenizer = bundle.tokenizer()
+        self.vocabularies = bundle.vocabularies()
         self.engine = self._chosen(engine)
 
     @classmethod
@@ -75,32 +76,54 @@ class Translator:
         return self.bundle.path
 
     @overload
-    def translate(self, text: str, **options: Any) -> Translation: ...
+    def translate(self, text: str, to: str | None = None, **options: Any) -> Translation: ...
     @overload
-    def translate(self, text: Sequence[str], **options: Any) -> list[Translation]: ...
-    def translate(self, text: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
+    def translate(self, text: Sequence[str], to: str | None = None, **options: Any) -> list[Translation]: ...
+    def translate(
+        self, text: str | Sequence[str], to: str | None = None, **options: Any
+    ) -> Translation | list[Translation]:
         """Translate a text, or a list of texts in one go; `options` are those of DecodingOptions, such as beam=4.
 
-        Long texts are cut into sentences and put together with their own spacing. An empty text stays empty.
+        `to` chooses the language of a model that knows several. Long texts are cut into sentences and put together
+        with their own spacing. An empty text stays empty.
         """
         if isinstance(text, str):
-            return self._translated([text], options)[0]
-        return self._translated(list(text), options)
+            return self._translated([text], to, options)[0]
+        return self._translated(list(text), to, options)
 
-    def score(self, source: str, target: str) -> Hypothesis:
-        """How likely the model finds a given translation: `.log_probability`, `.token_scores`."""
-        import torch
+    @overload  # a str is a Sequence[str] too, but the first that fits counts
+    def score(self, source: str, target: str, to: str | None = None) -> Hypothesis: ...  # type: ignore[overload-overlap]
+    @overload
+    def score(self, source: Sequence[str], target: Sequence[str], to: str | None = None) -> list[Hypothesis]: ...
+    def score(
+        self, source: str | Sequence[str], target: str | Sequence[str], to: str | None = None
+    ) -> Hypothesis | list[Hypothesis]:
+        """How likely the model finds given translations: `.log_probability`, `.token_scores`. Lists go in one go."""
+        if isinstance(source, str) and isinstance(target, str):
+            return self.score([source], [target], to)[0]
+        if isinstance(source, str) or isinstance(target, str) or len(source) != len(target):
+            raise InputError("sources and targets are not as many.", remedy="Give one target for each source.")
+        sources = self.vocabularies.encode_sources(source, self._language(to))
+        return self.torch_engine.score(sources, self.vocabularies.target.encode_batch(target))
 
-        from transduce.decoding import score
+    def _language(self, to: str | None) -> str | None:
+        """The language whose tag is put before the sources; None where there is nothing to choose."""
+        config = self.bundle.config
+        default = [config.target_language] if config.target_language else []
+        languages = config.target_languages or default
+        if to is not None and to not in languages:
+            raise ConfigError(
+                f"the model does not translate into {to!r}.",
+                where=str(self.path),
+                remedy=nearest(to, languages) if languages else "It does not say into what it does: leave this out.",
+            )
+        return to or languages[0] if config.target_languages else None
 
-        ids = torch.tensor([[*self.tokenizer.encode(source), EOS]])
-        (hypothesis,) = score(self.torch_engine.model, ids, [[*self.tokenizer.encode(target), EOS]])
-        return hypothesis
-
-    def _translated(self, texts: list[str], overrides: dict[str, Any]) -> list[Translation]:
+    def _translated(self, texts: list[str], to: str | None, overrides: dict[str, Any]) -> list[Translation]:
         options = self._options(overrides)
         parts = [segments(text, self.bundle.config.source_language) for text in texts]
-        ids = self.tokenizer.encode_batch([segment.sentence for part in parts for segment in part])
+        sentences = [segment.sentence for part in parts for segment in part]
+        ids = self.vocabularies.encode_sources(sentences, self._language(to))
         wanted = [index for index, row in enumerate(ids) if row]
         if options.prefix:
             prefixes = self._prefixes(options, [len(part) for part in parts], ids)
@@ -125,10 +148,10 @@ class Translator:
             )
         from transduce.engines.ctranslate2_engine import CTranslate2Engine
 
-        return CTranslate2Engine(compiled, self.tokenizer, fallback=lambda: self.torch_engine)
+        return CTranslate2Engine(compiled, self.vocabularies, fallback=lambda: self.torch_engine)
 
     def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
-        """The model's own decoding defaults, changed as asked; padding and the like are never written."""
+        """The model's own decoding defaults, changed as asked; padding, tags and the like are never written."""
         from transduce.decoding import DecodingOptions
 
         try:
@@ -136,7 +159,7 @@ class Translator:
         except ConfigError as error:
             raise BundleError(error.what, where=str(self.path / "config.json"), remedy=error.remedy) from error
         options = defaults.replace(**overrides)
-        return options.replace(suppress=(PAD, BOS, UNKNOWN, *options.suppress))
+        return options.replace(suppress=(*self.vocabularies.target.unwritten, *options.suppress))
 
     @staticmethod
     def _prefixes(options: DecodingOptions, sentences: list[int], ids: list[list[int]]) -> list[list[int]]:
@@ -158,7 +181,8 @@ class Translator:
             for space, hypotheses in zip(spaces, found, strict=True):
                 if hypotheses:
                     chosen = hypotheses[min(rank, len(hypotheses) - 1)]
-                    text += self.tokenizer.decode(token for token in chosen.tokens if token != EOS)
+                    written = self.vocabularies.target.decode(token for token in chosen.tokens if token != EOS)
+                    text += normalise(written)  # a weak model may write the byte of a line feed
                     score += chosen.score
                 text += space
             alternatives.append(Alternative(text, score))

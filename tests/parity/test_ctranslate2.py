@@ -14,7 +14,7 @@ from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import ConfigError
 from transduce.interop.ctranslate2 import compile_model
 from transduce.model import Transformer, TransformerConfig
-from transduce.text import Tokenizer
+from transduce.text import Tokenizer, Vocabularies
 
 LINES = [
     f"{a} {b} {c}" for a in ("red", "green", "blue") for b in ("bird", "horse", "house") for c in ("sings", "runs")
@@ -52,7 +52,7 @@ def make(tokenizer: Tokenizer, **overrides: Any) -> Transformer:
 def test_float32_scores_and_tokens_are_ours(tokenizer: Tokenizer, tmp_path: Path, overrides: dict[str, Any]) -> None:
     model = make(tokenizer, **overrides)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    compile_model(model, tokenizer, tmp_path / "compiled", "float32")
+    compile_model(model, Vocabularies(tokenizer, tokenizer), tmp_path / "compiled", "float32")
     theirs = ctranslate2.Translator(str(tmp_path / "compiled"), device="cpu")
     sources = tokenizer.encode_batch(LINES)
     tokens = [[*tokenizer.pieces(ids), "</s>"] for ids in sources]
@@ -70,11 +70,31 @@ def test_float32_scores_and_tokens_are_ours(tokenizer: Tokenizer, tmp_path: Path
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+def test_a_model_of_two_vocabularies_and_a_tag_is_ours_too(tmp_path: Path) -> None:
+    pairs = [(line, " ".join(reversed(line.upper().split()))) for line in LINES]
+    target = Tokenizer.learn([written for _, written in pairs], 290)
+    vocabularies = Vocabularies(Tokenizer.learn(LINES, 300, tags=["<2de>", "<2fr>"]), target)
+    model = make(vocabularies.source, target_vocab_size=target.size, tying="none")
+    compile_model(model, vocabularies, tmp_path / "compiled", "float32")
+    theirs = ctranslate2.Translator(str(tmp_path / "compiled"), device="cpu")
+    scores = []
+    for language in ("de", "fr"):
+        sources = vocabularies.encode_sources(LINES, language)
+        tokens = [[*vocabularies.source.pieces(ids), "</s>"] for ids in sources]
+        targets = target.encode_batch([written for _, written in pairs])
+        ours = TorchEngine(model).score(sources, targets)
+        results = theirs.score_batch(tokens, [target.pieces(ids) for ids in targets])
+        for each, result in zip(ours, results, strict=True):
+            assert result.log_probs == pytest.approx(each.token_scores, abs=1e-3)
+        scores.append([each.log_probability for each in ours])
+    assert all(abs(german - french) > 1e-3 for german, french in zip(*scores, strict=True))  # the tag is read
+
+
 def test_int8_is_smaller_and_leaves_our_model_alone(tokenizer: Tokenizer, tmp_path: Path) -> None:
     model = make(tokenizer, d_model=64, d_ff=256)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     for kind in ("int8", "float32"):
-        compile_model(model, tokenizer, tmp_path / kind, kind)  # type: ignore[arg-type]
+        compile_model(model, Vocabularies(tokenizer, tokenizer), tmp_path / kind, kind)  # type: ignore[arg-type]
     sizes = {kind: (tmp_path / kind / "model.bin").stat().st_size for kind in ("int8", "float32")}
     assert sizes["int8"] < 0.5 * sizes["float32"]
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -83,8 +103,8 @@ def test_int8_is_smaller_and_leaves_our_model_alone(tokenizer: Tokenizer, tmp_pa
 def test_only_models_wide_enough_for_int8_get_it_by_default(tokenizer: Tokenizer, tmp_path: Path) -> None:
     for width, small in ((64, False), (128, True)):
         model = make(tokenizer, d_model=width)
-        compile_model(model, tokenizer, tmp_path / "default")
-        compile_model(model, tokenizer, tmp_path / "float32", "float32")
+        compile_model(model, Vocabularies(tokenizer, tokenizer), tmp_path / "default")
+        compile_model(model, Vocabularies(tokenizer, tokenizer), tmp_path / "float32", "float32")
         sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("default", "float32")]
         assert (sizes[0] < 0.7 * sizes[1]) is small
 
@@ -103,5 +123,5 @@ def test_what_has_no_counterpart_is_refused_by_name(
     tokenizer: Tokenizer, tmp_path: Path, overrides: dict[str, Any], name: str
 ) -> None:
     with pytest.raises(ConfigError, match=name):
-        compile_model(make(tokenizer, **overrides), tokenizer, tmp_path / "compiled")
+        compile_model(make(tokenizer, **overrides), Vocabularies(tokenizer, tokenizer), tmp_path / "compiled")
     assert not (tmp_path / "compiled").exists()

@@ -21,7 +21,7 @@ from safetensors.torch import load, save
 from transduce.bundle import Bundle, BundleConfig
 from transduce.errors import BundleError
 from transduce.model import Transformer, TransformerConfig
-from transduce.text import Tokenizer
+from transduce.text import Tokenizer, Vocabularies
 
 LINES = [f"{subject} {verb} the {thing}." for subject in ("We", "They", "Kofi and Ama")
          for verb in ("painted", "understand", "repaired") for thing in ("house", "bicycles", "question")]  # fmt: skip
@@ -45,7 +45,7 @@ def weights_of(model: Transformer) -> dict[str, torch.Tensor]:
 
 def write(path: Path, model: Transformer, tokenizer: Tokenizer, **settings: Any) -> Bundle:
     config = BundleConfig(architecture=asdict(model.config), **settings)
-    return Bundle.write(path, config, weights_of(model), tokenizer, SCORES, "# A card\n")
+    return Bundle.write(path, config, weights_of(model), Vocabularies(tokenizer, tokenizer), SCORES, "# A card\n")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def path(sound: Path, tmp_path: Path) -> Path:
 
 def use(path: Path) -> None:
     bundle = Bundle.open(path)
-    bundle.tokenizer()
+    bundle.vocabularies()
     bundle.model()
 
 
@@ -117,7 +117,7 @@ def test_a_model_gives_the_same_logits_after_writing_and_opening(
 
 
 def test_the_tokenizer_is_the_same(path: Path, tokenizer: Tokenizer) -> None:
-    opened = Bundle.open(path).tokenizer()
+    opened = Bundle.open(path).vocabularies().source
     assert opened.model == tokenizer.model
     assert opened.encode("Kofi and Ama repaired bicycles. ɛ 👍") == tokenizer.encode(
         "Kofi and Ama repaired bicycles. ɛ 👍"
@@ -374,4 +374,4 @@ def test_a_model_can_be_written_over_an_older_one(path: Path) -> None:
     write(path, model, other)
     ids = torch.randint(4, 290, (2, 4))
     assert torch.equal(Bundle.open(path).model()(ids, ids), model(ids, ids))
-    assert Bundle.open(path).tokenizer().model == other.model
+    assert Bundle.open(path).vocabularies().source.model == other.model

@@ -18,7 +18,7 @@ from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import BundleError
 from transduce.interop.ctranslate2 import compile_model
 from transduce.model import Transformer, TransformerConfig
-from transduce.text import Tokenizer
+from transduce.text import Tokenizer, Vocabularies
 from transduce.text.tokenizer import EOS
 from transduce.translator import Translator
 
@@ -39,9 +39,41 @@ def make_model(tmp_path: Path, end_bonus: float = 0.0) -> Path:
         last.feedforward_residual.norm.bias.fill_(end_bonus)  # a constant direction of the decoder's output …
         model.projection.weight[EOS] += end_bonus  # … that speaks for the end
     weights = {name: value.detach() for name, value in model.named_parameters()}
-    bundle = Bundle.write(tmp_path / "m", BundleConfig(architecture=asdict(config)), weights, tokenizer, {}, "card")
-    compile_model(bundle.model(), bundle.tokenizer(), bundle.path / "ctranslate2", "float32")
+    vocabularies = Vocabularies(tokenizer, tokenizer)
+    bundle = Bundle.write(tmp_path / "m", BundleConfig(architecture=asdict(config)), weights, vocabularies, {}, "card")
+    compile_model(bundle.model(), vocabularies, bundle.path / "ctranslate2", "float32")
     return bundle.path
+
+
+def make_polyglot(tmp_path: Path) -> Path:
+    """A random model with a vocabulary for each side and two target languages, compiled in float32."""
+    torch.manual_seed(5)
+    pairs = [(line, " ".join(reversed(line.upper().split()))) for line in LINES]
+    vocabularies = Vocabularies.learn(pairs, 300, shared=False, languages=["de", "fr"])
+    sizes = {"target_vocab_size": vocabularies.target.size, "tying": "none", "dropout": 0.0}
+    config = TransformerConfig.tiny(vocabularies.source.size, d_model=32, d_ff=64, heads=4, **sizes)
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        model.projection.weight *= 4
+        model.source_embedding.tokens.weight[vocabularies.source.tags] *= 30
+    weights = {name: value.detach() for name, value in model.named_parameters()}
+    described = BundleConfig(architecture=asdict(config), target_language="de", target_languages=["de", "fr"])
+    bundle = Bundle.write(tmp_path / "polyglot", described, weights, vocabularies, {}, "card")
+    compile_model(bundle.model(), vocabularies, bundle.path / "ctranslate2", "float32")
+    return bundle.path
+
+
+def test_both_engines_write_the_language_asked_for_in_its_own_vocabulary(tmp_path: Path) -> None:
+    path = make_polyglot(tmp_path)
+    fast, plain = Translator.load(path), Translator.load(path, engine="torch")
+    assert isinstance(fast.engine, CTranslate2Engine)
+    short = {"beam": 1, "max_length_ratio": 0, "max_length_extra": 12}
+    for to in ("de", "fr"):
+        ours, theirs = ([each.text for each in one.translate(LINES, to, **short)] for one in (plain, fast))
+        same = sum(one == other for one, other in zip(ours, theirs, strict=True))
+        assert same >= 0.9 * len(LINES)
+    german, french = ([each.text for each in fast.translate(LINES, to, **short)] for to in ("de", "fr"))
+    assert german != french
 
 
 @pytest.fixture
@@ -68,9 +100,10 @@ def model_path(tmp_path: Path) -> Path:
 def test_options_mean_the_same_on_both_engines(model_path: Path, options: dict[str, Any]) -> None:
     bundle = Bundle.open(model_path)
     torch_engine = TorchEngine(bundle.model())
-    fast = CTranslate2Engine(model_path / "ctranslate2", bundle.tokenizer(), fallback=lambda: torch_engine)
+    vocabularies = bundle.vocabularies()
+    fast = CTranslate2Engine(model_path / "ctranslate2", vocabularies, fallback=lambda: torch_engine)
     chosen = DecodingOptions(**{"max_length_ratio": 0, "max_length_extra": 15, **options})
-    sources = bundle.tokenizer().encode_batch(LINES)
+    sources = vocabularies.source.encode_batch(LINES)
     ours, theirs = torch_engine.decode(sources, chosen), fast.decode(sources, chosen)
     same = 0
     for our_list, their_list in zip(ours, theirs, strict=True):

@@ -16,9 +16,9 @@ import torch
 from transduce.bundle import Bundle, BundleConfig
 from transduce.decoding import DecodingOptions, Hypothesis
 from transduce.engines import torch_engine
-from transduce.errors import BundleError, ConfigError
+from transduce.errors import BundleError, ConfigError, InputError
 from transduce.model import Transformer, TransformerConfig
-from transduce.text import Tokenizer
+from transduce.text import Tokenizer, Vocabularies
 from transduce.translator import Translation, Translator
 
 LINES = [f"{subject} {verb} the {thing}." for subject in ("We", "They", "Kofi and Ama")
@@ -51,7 +51,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = Transformer(TransformerConfig.tiny(tokenizer.size, **shape))
     weights = {name: value.detach() for name, value in model.named_parameters()}
     config = BundleConfig(architecture=asdict(model.config), source_language="en", target_language="xx")
-    return Bundle.write(tmp_path_factory.mktemp("models") / "random", config, weights, tokenizer, {}, "").path
+    vocabularies = Vocabularies(tokenizer, tokenizer)
+    return Bundle.write(tmp_path_factory.mktemp("models") / "random", config, weights, vocabularies, {}, "").path
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +60,28 @@ def translator(path: Path) -> Translator:
     return Translator.load(path)
 
 
+@pytest.fixture(scope="module", params=["shared", "apart"])
+def polyglot(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """A random model that was told apart "de" and "fr" by tags, with one vocabulary or two."""
+    shared = request.param == "shared"
+    pairs = [(line, line.upper()) for line in LINES]
+    vocabularies = Vocabularies.learn(pairs, 320, shared=shared, languages=["de", "fr"])
+    torch.manual_seed(5)
+    shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "tying": "none"}
+    target = None if shared else vocabularies.target.size
+    model = Transformer(TransformerConfig.tiny(vocabularies.source.size, target_vocab_size=target, **shape))
+    with torch.no_grad():
+        model.source_embedding.tokens.weight[vocabularies.source.tags] *= 30  # or a single token would hardly matter
+    weights = {name: value.detach() for name, value in model.named_parameters()}
+    config = BundleConfig(architecture=asdict(model.config), target_language="de", target_languages=["de", "fr"])
+    return Translator(Bundle.write(tmp_path_factory.mktemp("models") / "m", config, weights, vocabularies, {}, ""))
+
+
 class Echo:
     """An engine that says what it hears, so that what it was given can be read."""
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
-        self.options = options
+        self.options, self.sources = options, sources
         return [
             [Hypothesis([*source, EOS], -1.0 - rank, -1.0 - rank, [-1.0 - rank]) for rank in range(options.n_best)]
             for source in sources
@@ -147,6 +165,18 @@ def test_sentences_of_a_paragraph_are_translated_each_by_itself(translator: Tran
     assert whole.score == pytest.approx(sum(translation.score for translation in apart), abs=1e-3)
 
 
+def test_what_a_model_writes_as_bytes_breaks_no_line(echo: Translator) -> None:
+    tokenizer = echo.vocabularies.target
+    odd = [tokenizer.all_pieces().index(f"<0x{byte:02X}>") for byte in b"a\n\r\0b\xe2\x80\xa8"]
+
+    class Odd:
+        def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
+            return [[Hypothesis([*odd, EOS], -1.0, -1.0, [])] for _ in sources]
+
+    echo.engine = Odd()  # type: ignore[assignment]
+    assert [each.text for each in echo.translate(["We", "They"])] == ["a b", "a b"]
+
+
 def test_special_ids_are_never_written(translator: Translator) -> None:
     texts = [
         alternative.text for one in translator.translate(TEXTS, n_best=4, **SHORT) for alternative in one.alternatives
@@ -182,17 +212,107 @@ def test_batches_by_tokens_change_nothing(translator: Translator, monkeypatch: p
 
 def test_a_prefix_for_each_text_stays_with_its_text(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_engine, "BATCH_TOKENS", 30)
-    starts = [translator.tokenizer.encode(word) for word in ("house", "bicycles", "question")]
+    starts = [translator.vocabularies.target.encode(word) for word in ("house", "bicycles", "question")]
     found = translator.translate(["We", LINES[0], "They painted"], prefix=starts, **SHORT)
     assert all(one.text.startswith(word) for one, word in zip(found, ("house", "bicycles", "question"), strict=True))
 
 
 def test_a_prefix_for_each_text_may_be_given_where_one_text_is_empty(translator: Translator) -> None:
-    starts = [translator.tokenizer.encode(word) for word in ("house", "bicycles", "question")]
+    starts = [translator.vocabularies.target.encode(word) for word in ("house", "bicycles", "question")]
     found = translator.translate(["We", "", "They painted"], prefix=starts, **SHORT)
     assert found[0].text.startswith("house")
     assert found[1].text == ""
     assert found[2].text.startswith("question")
+
+
+# Languages
+
+
+def test_the_language_chooses_the_translation_and_the_first_is_the_default(polyglot: Translator) -> None:
+    german, french, default = (polyglot.translate(TEXTS, to, **SHORT) for to in ("de", "fr", None))
+    assert default == german
+    assert sum(one.text != other.text for one, other in zip(german, french, strict=True)) >= 4
+    assert german[3].text == french[3].text == ""
+
+
+def test_every_sentence_of_a_text_gets_the_tag(polyglot: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    echo = Echo()
+    monkeypatch.setattr(polyglot, "engine", echo)
+    polyglot.translate(["\n" + " ".join(PARAGRAPH), "", "We"], to="fr")
+    tag = polyglot.vocabularies.source.tag("<2fr>")
+    assert [source[0] for source in echo.sources] == [tag] * (len(PARAGRAPH) + 1)
+    assert set(polyglot.vocabularies.target.tags) <= set(echo.options.suppress)
+
+
+def test_tags_are_never_written(polyglot: Translator) -> None:
+    found = polyglot.translate(TEXTS, n_best=4, **SHORT)
+    assert not any("<2" in each.text for one in found for each in one.alternatives)
+
+
+def test_an_unknown_language_is_answered_with_the_nearest(polyglot: Translator, translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"does not translate into 'fe'\. Did you mean 'fr'\? Valid: de, fr\."):
+        polyglot.translate("We", to="fe")
+    with pytest.raises(ConfigError, match=r"does not translate into 'de'\. .*Valid: xx\."):
+        translator.score("We", "They", to="de")
+
+
+def test_a_model_of_one_language_may_be_asked_for_it(translator: Translator) -> None:
+    assert translator.translate("We", to="xx", **SHORT) == translator.translate("We", **SHORT)
+
+
+def test_a_model_that_does_not_say_its_language_cannot_be_asked_for_one(path: Path, tmp_path: Path) -> None:
+    silent = with_decoding(path, tmp_path / "silent", {})
+    config = json.loads((silent / "config.json").read_text()) | {"target_language": None}
+    (silent / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match=r"does not translate into 'de'\. It does not say"):
+        Translator.load(silent).translate("We", to="de")
+
+
+# Scores of given translations
+
+
+TARGETS = ["They painted.", "house", "", "We understand the bicycles.", "ɛ", "We", "They repaired the house!"]
+
+
+def test_a_list_of_scores_is_in_order_and_as_one_by_one(
+    translator: Translator, polyglot: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[tuple[int, int]] = []
+    score = torch_engine.score
+
+    def counted(model: Any, source_ids: torch.Tensor, targets: list[list[int]]) -> list[Hypothesis]:
+        batches.append((len(targets), max(source_ids.shape[1], *map(len, targets))))
+        return score(model, source_ids, targets)
+
+    monkeypatch.setattr(torch_engine, "score", counted)
+    monkeypatch.setattr(torch_engine, "SCORED_TOKENS", 60)
+    for each in (translator, polyglot):
+        batches.clear()
+        together = each.score(TEXTS, TARGETS)
+        assert 1 < len(batches) < len(TEXTS)
+        assert sum(rows for rows, _ in batches) == len(TEXTS)
+        assert all(rows == 1 or rows * width <= 60 for rows, width in batches)
+        for found, source, target in zip(together, TEXTS, TARGETS, strict=True):
+            alone = each.score(source, target)
+            assert found.tokens == alone.tokens == [*each.vocabularies.target.encode(target), EOS]
+            assert found.log_probability == pytest.approx(alone.log_probability, abs=1e-4)
+            assert found.token_scores == pytest.approx(alone.token_scores, abs=1e-4)
+
+
+def test_the_language_is_part_of_what_is_scored(polyglot: Translator) -> None:
+    german, french = (polyglot.score(TEXTS[0], TARGETS[0], to).log_probability for to in ("de", "fr"))
+    assert abs(german - french) > 0.1
+    assert polyglot.score(TEXTS[0], TARGETS[0]).log_probability == pytest.approx(german)
+
+
+@pytest.mark.parametrize(("source", "target"), [(["a"], []), (["a"], ["b", "c"]), ("a", ["b"]), (["a"], "b")])
+def test_sources_and_targets_must_be_as_many(translator: Translator, source: Any, target: Any) -> None:
+    with pytest.raises(InputError, match="one target for each source"):
+        translator.score(source, target)
+    assert translator.score([], []) == []
+
+
+# Defaults and damage
 
 
 def test_the_models_own_decoding_defaults_are_used_unless_overridden(path: Path, tmp_path: Path) -> None:

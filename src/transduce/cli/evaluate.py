@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from transduce.decoding import Hypothesis
     from transduce.evaluation import Comparison, Evaluation, Table
 
 __all__ = ["compare", "evaluate", "score"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Beam = Annotated[int, typer.Option(help="Hypotheses kept while searching.")]
+To = Annotated[str | None, typer.Option(help="Target language, of a model that knows several; else its first.")]
+
+Source = Annotated[Path, typer.Argument(help="Text to translate; or a .tsv, or the name of a built-in corpus.")]
+Reference = Annotated[Path | None, typer.Argument(help="What it should become, line by line.")]
+
+PAIRS_AT_ONCE = 1024
+"""Pairs that are read before their scores are written: enough to batch sentences of like length."""
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
-    source: Annotated[Path, typer.Argument(help="Text to translate.")],
-    reference: Annotated[Path, typer.Argument(help="What it should become, line by line.")],
+    source: Source,
+    reference: Reference = None,
+    to: To = None,
     beam: Beam = 4,
     as_json: AsJson = False,
 ) -> None:
@@ -30,7 +40,7 @@ def evaluate(
     from transduce.evaluation import evaluate as measure
     from transduce.evaluation import evaluation_table
 
-    translations, references = _translated([model], source, reference, beam)
+    translations, references = _translated([model], source, reference, to, beam)
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations[str(model)], references)
     _show(result, evaluation_table(result), as_json)
@@ -39,8 +49,9 @@ def evaluate(
 def compare(
     baseline: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
     model: Annotated[Path, typer.Argument(help="Directory of another.")],
-    source: Annotated[Path, typer.Argument(help="Text to translate.")],
-    reference: Annotated[Path, typer.Argument(help="What it should become, line by line.")],
+    source: Source,
+    reference: Reference = None,
+    to: To = None,
     beam: Beam = 4,
     as_json: AsJson = False,
 ) -> None:
@@ -50,7 +61,7 @@ def compare(
     from transduce.evaluation import compare as measure
     from transduce.evaluation import comparison_table
 
-    translations, references = _translated([baseline, model], source, reference, beam)
+    translations, references = _translated([baseline, model], source, reference, to, beam)
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations, references)
     _show(result, comparison_table(result), as_json)
@@ -58,17 +69,30 @@ def compare(
 
 def score(
     model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
-    source: Annotated[Path, typer.Argument(help="Text.")],
-    target: Annotated[Path, typer.Argument(help="Its translations, line by line.")],
+    source: Annotated[Path, typer.Argument(help="Text; or a .tsv, or the name of a built-in corpus.")],
+    target: Annotated[Path | None, typer.Argument(help="Its translations, line by line.")] = None,
+    to: To = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
     """Print for each line the log-probability of its given translation, and that per token."""
-    from transduce.data.corpus import Corpus
+    from transduce.cli.corpus_arguments import measured_corpus
     from transduce.translator import Translator
 
     translator = Translator.load(model)
-    for pair in Corpus(source, target).pairs(allow_identical=True):
-        hypothesis = translator.score(pair.source, pair.target)
-        typer.echo(f"{hypothesis.log_probability:.4f}\t{hypothesis.log_probability / len(hypothesis.tokens):.4f}")
+    pairs = measured_corpus(source, target).pairs(allow_identical=True)
+    while block := list(islice(pairs, PAIRS_AT_ONCE)):
+        sources, targets = zip(*block, strict=True)
+        for pair, hypothesis in zip(block, translator.score(sources, targets, to), strict=True):
+            shown = _scored(hypothesis)
+            if as_json:
+                typer.echo(json.dumps(pair._asdict() | shown, ensure_ascii=False))
+            else:
+                typer.echo(f"{shown['log_probability']:.4f}\t{shown['per_token']:.4f}")
+
+
+def _scored(hypothesis: Hypothesis) -> dict[str, float]:
+    total, tokens = hypothesis.log_probability, len(hypothesis.tokens)
+    return {"log_probability": total, "per_token": total / tokens, "tokens": tokens}
 
 
 def _show(result: Evaluation | Comparison, table: Table, as_json: bool) -> None:
@@ -81,18 +105,20 @@ def _show(result: Evaluation | Comparison, table: Table, as_json: bool) -> None:
     print_scores(*table, signatures(result))
 
 
-def _translated(models: list[Path], source: Path, reference: Path, beam: int) -> tuple[dict[str, list[str]], list[str]]:
+def _translated(
+    models: list[Path], source: Path, reference: Path | None, to: str | None, beam: int
+) -> tuple[dict[str, list[str]], list[str]]:
     """What each model makes of the source, and the references."""
     from rich.console import Console
 
-    from transduce.data.corpus import Corpus
+    from transduce.cli.corpus_arguments import measured_corpus
 
-    pairs = list(Corpus(source, reference).pairs(allow_identical=True))
+    pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
     translations = {}
     for path in models:
         with Console(stderr=True).status(f"Translating with {path} …"):
             from transduce.translator import Translator
 
-            translated = Translator.load(path).translate([pair.source for pair in pairs], beam=beam)
+            translated = Translator.load(path).translate([pair.source for pair in pairs], to, beam=beam)
             translations[str(path)] = [each.text for each in translated]
     return translations, [pair.target for pair in pairs]

@@ -31,6 +31,8 @@ def export(
         from transduce.interop.ctranslate2 import compile_model
 
         bundle = Bundle.open(model)
-        compile_model(bundle.model(), bundle.tokenizer(), output, quantization)
+        vocabularies = bundle.vocabularies()
+        compile_model(bundle.model(), vocabularies, output, quantization)
     size = sum(file.stat().st_size for file in output.rglob("*")) / 1e6
-    typer.echo(f"Wrote {output} ({size:.1f} MB). Its tokenizer is {model / 'tokenizer.model'}.")
+    names = " and ".join(str(model / name) for name in vocabularies.files())
+    typer.echo(f"Wrote {output} ({size:.1f} MB). Its tokenizer is {names}.")

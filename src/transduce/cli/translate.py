@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["translate"]
 
-LINES_AT_ONCE = 256
-"""Lines that are read before their translations are written: enough to batch, few enough to see it go."""
+LINES_AT_FIRST, LINES_AT_ONCE = 32, 256
+"""Lines that are read before their translations are written: a few to begin with, then twice as many each time, up to
+what is enough to batch and few enough to see it go."""
 
 
 def translate(
@@ -28,29 +29,42 @@ def translate(
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write; else to the screen.")
     ] = None,
+    to: Annotated[
+        str | None, typer.Option(help="Language to translate into, of a model that knows several; else its first.")
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
     scores: Annotated[bool, typer.Option("--scores", help="Put a score before each translation.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
     """Translate texts. Lines keep their order, and empty lines stay empty."""
+    from transduce.cli.line_progress import LineProgress
     from transduce.translator import Translator
 
     translator = Translator.load(model)
-    lines = iter(text) if text else _lines(input_file)
-    with _output(output_file) as output:
-        while block := list(islice(lines, LINES_AT_ONCE)):
-            for line, translation in zip(block, translator.translate(block, beam=beam, n_best=n_best), strict=True):
-                output.writelines(_shown(line, translation, scores, as_json))
-            output.flush()
+    lines, count = _lines(text, input_file)
+    size = LINES_AT_FIRST
+    with _output(output_file) as output, LineProgress(count) as progress:
+        while block := list(islice(lines, size)):
+            translations = translator.translate(block, to, beam=beam, n_best=n_best)
+            with progress.aside():
+                for line, translation in zip(block, translations, strict=True):
+                    output.writelines(_shown(line, translation, scores, as_json))
+                output.flush()
+            progress.advance(len(block))
+            size = min(2 * size, LINES_AT_ONCE)
 
 
-def _lines(path: Path | None) -> Iterator[str]:
+def _lines(texts: list[str] | None, path: Path | None) -> tuple[Iterator[str], Callable[[], int] | None]:
+    """What to translate, and a way to know how many lines it has."""
+    if texts:
+        return iter(texts), lambda: len(texts)
+    if path is None:
+        return (line.rstrip("\r\n") for line in sys.stdin), None
     from transduce.data.corpus import read_lines
 
-    if path is not None:
-        return read_lines(path)
-    return (line.rstrip("\r\n") for line in sys.stdin)
+    # What can be read only once, such as a pipe, is not counted.
+    return read_lines(path), (lambda: sum(1 for _ in read_lines(path))) if path.is_file() else None
 
 
 def _shown(line: str, translation: Translation, scores: bool, as_json: bool) -> Iterable[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,9 @@ import numpy.typing as npt
 from transduce.data.shards import Pairs
 from transduce.errors import ConfigError
 
-__all__ = ["BatchPlan", "padded"]
+__all__ = ["BatchPlan", "Indices", "padded"]
 
-Indices = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,33 @@ class BatchPlan:
                 )
 
     def epoch(self, number: int) -> Iterator[Indices]:
-        """The batches of an epoch, each an array of pair indices; every pair comes exactly once."""
+        """The batches of an epoch, each an array of pair indices.
+
+        A pair comes as often as its corpus weighs: with weight 3 three times, with 0.5 every other epoch or so. Without
+        shuffling every pair comes once.
+        """
         generator = np.random.default_rng((self.seed, number))
-        order = generator.permutation(len(self.pairs)) if self.shuffle else np.arange(len(self.pairs))
-        for window in self._windows(order):
+        for window in self._windows(self._order(generator)):
             batches = list(self._cut(window))
             if self.shuffle:
                 generator.shuffle(batches)
             yield from batches
+
+    def _order(self, generator: np.random.Generator) -> Indices:
+        """Every index as often as the epoch sees it: all that grows with the corpus in memory, four bytes a pair."""
+        kind = np.uint32 if len(self.pairs) <= 2**32 else np.uint64
+        if not self.shuffle or not len(self.pairs):
+            return np.arange(len(self.pairs), dtype=kind)
+        parts: list[Indices] = []
+        for span in self.pairs.spans:
+            indices = np.arange(span.start, span.end, dtype=kind)
+            whole, more = span.times()
+            parts += [indices] * whole
+            if more:
+                parts.append(generator.permutation(indices)[:more])
+        order = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        generator.shuffle(order)
+        return order
 
     def _windows(self, order: Indices) -> Iterator[Indices]:
         """Slices of about `window` batches."""

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from transduce.data.corpus import Pair
 from transduce.errors import ConfigError
 
-__all__ = ["CleaningCounts", "CleaningRules", "clean"]
+__all__ = ["CleaningCounts", "CleaningRules", "SeenPairs", "clean"]
 
 # Added to what the ratio allows, so that one word may become seven, as in "Congratulations!".
 RATIO_SLACK = 3
@@ -70,13 +70,23 @@ class CleaningCounts:
         return f"Kept {self.kept:,} of {self.read:,} pairs; dropped {dropped}."
 
 
-def clean(pairs: Iterable[Pair], rules: CleaningRules, counts: CleaningCounts) -> Iterator[Pair]:
+def clean(
+    pairs: Iterable[Pair],
+    rules: CleaningRules,
+    counts: CleaningCounts,
+    seen: SeenPairs | None = None,
+    language: str = "",
+) -> Iterator[Pair]:
     """The pairs worth learning from, unchanged and in order; `counts` is up to date whenever a pair is given out.
+
+    To find duplicates across corpora, give the same `seen` for each. Where one model learns several target languages,
+    name the `language`: the same text may be right in two of them.
 
     Memory does not grow with the corpus: duplicates are found with a table of 64 MiB. It takes a new pair for a
     duplicate once in 500,000 times after 5 million pairs (2 pairs lost on the way), and once in 100 after 50 million.
     """
-    seen = SeenPairs() if rules.duplicates else None
+    if seen is None:
+        seen = SeenPairs()
     for pair in pairs:
         counts.read += 1
         if not (pair.source.strip() and pair.target.strip()):
@@ -88,7 +98,7 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, counts: CleaningCounts) -
             counts.too_long += 1
         elif longer > rules.max_ratio * shorter + RATIO_SLACK:
             counts.ratio += 1
-        elif seen is not None and not seen.add(pair):
+        elif rules.duplicates and not seen.add(pair, language):
             counts.duplicate += 1
         else:
             counts.kept += 1
@@ -112,10 +122,10 @@ class SeenPairs:
         self.mask = (1 << log2_bits) - 1
         self.table = bytearray(1 << (log2_bits - 3))
 
-    def add(self, pair: Pair) -> bool:
+    def add(self, pair: Pair, language: str = "") -> bool:
         """Remember the pair; whether it is new."""
         # A line feed cannot occur in a line, so it keeps ("a b", "c") and ("a", "b c") apart.
-        digest = blake2b(f"{pair.source}\n{pair.target}".encode(), digest_size=16).digest()
+        digest = blake2b(f"{pair.source}\n{pair.target}\n{language}".encode(), digest_size=16).digest()
         new = False
         for number in struct.unpack("<4I", digest):
             byte, bit = divmod(number & self.mask, 8)

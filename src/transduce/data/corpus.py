@@ -10,7 +10,6 @@ import codecs
 import difflib
 import gzip
 import lzma
-import math
 import os
 import re
 import zlib
@@ -22,8 +21,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from transduce.errors import ConfigError, InputError
+from transduce.text.languages import Direction, language_of
 
-__all__ = ["Corpus", "Pair", "read_lines"]
+__all__ = ["Corpus", "Pair", "is_tsv", "read_lines"]
 
 GZIP = b"\x1f\x8b"
 XZ = b"\xfd7zXZ\x00"
@@ -37,6 +37,8 @@ LONGEST_LINE = 1 << 24
 
 IDENTICAL_SAMPLE = 1000
 IDENTICAL_SHARE = 0.8
+
+LARGEST_WEIGHT = 1000
 
 
 class Pair(NamedTuple):
@@ -55,16 +57,29 @@ class Corpus:
     target: Path | None = None
     """The translations, line by line."""
     weight: float = 1.0
-    """How often to draw from this corpus, relative to others trained on beside it."""
+    """How often an epoch sees each pair: 3 is three times, 0.5 a random half of the pairs, another one each epoch."""
+    languages: Direction | None = None
+    """From which language into which, where the files' names do not say it."""
 
     def __post_init__(self) -> None:
-        if not (self.weight > 0 and math.isfinite(self.weight)):
-            raise ConfigError(f"weight={self.weight} cannot work.", where=self.name, remedy="It must be above 0.")
+        if not 0 < self.weight <= LARGEST_WEIGHT:  # also false for not a number
+            raise ConfigError(
+                f"weight={self.weight} cannot work.",
+                where=self.name,
+                remedy=f"It must be above 0 and at most {LARGEST_WEIGHT}.",
+            )
 
     @property
     def name(self) -> str:
         """The file names, for messages."""
         return self.source.name if self.target is None else f"{self.source.name} + {self.target.name}"
+
+    @property
+    def direction(self) -> Direction:
+        """From which language into which, as given or as the files are named: train.en and train.de."""
+        if self.languages is not None:
+            return self.languages
+        return Direction() if self.target is None else Direction(language_of(self.source), language_of(self.target))
 
     def pairs(self, *, allow_identical: bool = False) -> Iterator[Pair]:
         """All pairs in order, blank ones too. What is wrong with the files is raised on the way, with file and line.
@@ -140,6 +155,18 @@ def read_lines(path: Path) -> Iterator[str]:
     with closing(_byte_lines(path)) as lines:
         for number, line in enumerate(lines, start=1):
             yield _text(line, path, number)
+
+
+def is_tsv(path: Path) -> bool:
+    """Whether a file holds both sides: it is called .tsv, or its first line that is not blank has a tab."""
+    if ".tsv" in path.name.lower():
+        return True
+    if not path.is_file():  # also a pipe, which could be read only once
+        return False
+    try:
+        return "\t" in next((line for line in read_lines(path) if line.strip()), "")
+    except InputError:  # which reading the corpus will raise with all it has to say
+        return False
 
 
 def _byte_lines(path: Path) -> Generator[bytes, None, None]:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from transduce.errors import ConfigError
 
-__all__ = ["holdout_share", "is_held_out"]
+__all__ = ["holdout_share", "is_held_out", "source_key"]
 
 WANTED = 1500
 LARGEST_SHARE = 0.1
@@ -21,9 +21,13 @@ def is_held_out(source: str, share: float, salt: int = 0) -> bool:
     """
     if not 0 <= share <= 1:
         raise ConfigError(f"share={share} cannot work.", remedy="It must be from 0 to 1; 0.1 is a tenth.")
-    text = " ".join(source.casefold().split())
-    digest = blake2b(f"{salt}\n{text}".encode(), digest_size=8).digest()
+    digest = blake2b(f"{salt}\n{source_key(source)}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") < share * 2**64
+
+
+def source_key(source: str) -> str:
+    """What two sources have in common that are the same sentence, without regard to case and spacing."""
+    return " ".join(source.casefold().split())
 
 
 def holdout_share(pairs: int) -> float:

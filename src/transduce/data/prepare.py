@@ -1,24 +1,26 @@
 """From text files to ids on disk: clean, hold out a dev set, learn the vocabulary, encode. Done once per run.
 
 Everything is streamed in two passes; what is kept in memory (a sample of text for the vocabulary, the dev set) does not
-grow with the corpus.
+grow with the corpora.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from itertools import compress, groupby, islice
+from operator import itemgetter, not_
 from pathlib import Path
+from typing import Any, TypeVar
 
-from transduce.data.clean import CleaningCounts, CleaningRules, clean
+from transduce.data.clean import CleaningCounts, CleaningRules, SeenPairs, clean
 from transduce.data.corpus import Corpus, Pair
-from transduce.data.holdout import holdout_share, is_held_out
+from transduce.data.holdout import holdout_share, is_held_out, source_key
 from transduce.data.shards import Pairs, PairWriter
-from transduce.errors import InputError
-from transduce.text import NORMALISATION, Tokenizer
+from transduce.errors import ConfigError, InputError, nearest
+from transduce.text import NORMALISATION, Vocabularies
 from transduce.text.tokenizer import SubwordKind
 
 __all__ = ["Preparation", "Prepared", "Report", "prepare"]
@@ -28,6 +30,7 @@ SAMPLE_PAIRS = 200_000
 AT_ONCE = 2_000
 """Pairs that are encoded at once."""
 
+Item = TypeVar("Item")
 Report = Callable[[str, int], None]
 """Called with what is being done and how many pairs it has seen."""
 
@@ -36,29 +39,66 @@ Report = Callable[[str, int], None]
 class Preparation:
     """What to prepare, and how. The same preparation is not made twice."""
 
-    corpus: Corpus
-    dev: Corpus | None = None
-    """Held out of the corpus if not given: whole groups of equal sources, so that nothing leaks."""
+    corpora: Sequence[Corpus]
+    dev: Sequence[Corpus] = ()
+    """Held out of the corpora if not given: whole groups of equal sources, so that nothing leaks."""
     vocab_size: int = 8000
     kind: SubwordKind = "bpe"
+    shared: bool = True
+    """One vocabulary for both sides, or one of `vocab_size` each."""
+    protected: Sequence[str] = ()
+    """Symbols of the text that are never split."""
+    language_tags: bool = False
+    """Each source begins with a tag for its target language, so that one model learns several."""
     rules: CleaningRules = field(default_factory=CleaningRules)
     allow_identical: bool = False
     """For toy tasks such as copying: source and target may be the same text."""
 
+    def __post_init__(self) -> None:
+        if not self.corpora:
+            raise InputError("there is no corpus to learn from.", remedy="Give two text files.")
+        for corpus in (*self.corpora, *self.dev) if self.language_tags else ():
+            if corpus.direction.target is None:
+                raise ConfigError(
+                    "a language tag is asked for, but this corpus does not say its target language.",
+                    where=corpus.name,
+                    remedy="Name files by language, as train.de, or give --languages, as en-de.",
+                )
+            if corpus.direction.target not in self.languages:
+                raise ConfigError(
+                    f"{corpus.direction.target!r} is not a language that is learned.",
+                    where=corpus.name,
+                    remedy=nearest(corpus.direction.target, self.languages),
+                )
+
+    @property
+    def name(self) -> str:
+        """The corpora's names, for messages."""
+        return ", ".join(corpus.name for corpus in self.corpora)
+
+    @property
+    def languages(self) -> list[str]:
+        """The target languages that tags tell apart, as they come; none without tags."""
+        targets = (corpus.direction.target for corpus in self.corpora if self.language_tags)
+        return list(dict.fromkeys(filter(None, targets)))
+
+    def language(self, corpus: Corpus) -> str | None:
+        """The language whose tag stands before the sources of a corpus."""
+        return corpus.direction.target if self.language_tags else None
+
     def fingerprint(self) -> str:
-        """Changes when the files or the settings do."""
-        files = [path for corpus in (self.corpus, self.dev) if corpus for path in (corpus.source, corpus.target)]
-        states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files if path]
-        settings = (self.vocab_size, self.kind, asdict(self.rules), self.allow_identical, NORMALISATION)
-        return json.dumps([states, settings])
+        """Changes when the files, their weights or the settings do."""
+        settings = {each.name: getattr(self, each.name) for each in fields(self)}
+        settings |= {name: [_state(corpus) for corpus in settings[name]] for name in ("corpora", "dev")}
+        return json.dumps(settings | {"rules": asdict(self.rules), "normalisation": NORMALISATION})
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A corpus as ids, the vocabulary it was encoded with, and the dev set as text."""
+    """Corpora as ids, the vocabularies they were encoded with, and the dev set as text."""
 
     directory: Path
-    tokenizer: Tokenizer
+    vocabularies: Vocabularies
     train: Pairs
     dev: Pairs
     dev_sources: list[str]
@@ -68,22 +108,21 @@ class Prepared:
 
 
 def prepare(preparation: Preparation, directory: Path, report: Report = lambda stage, done: None) -> Prepared:
-    """Prepare a corpus in `directory`, or read what was prepared there before."""
+    """Prepare corpora in `directory`, or read what was prepared there before."""
     summary = directory / "prepared.json"
     # Read one pair first, so that a missing or unreadable file is named before anything is written.
-    for corpus in (preparation.corpus, preparation.dev):
-        if corpus is not None:
-            next(corpus.pairs(allow_identical=True), None)
+    for corpus in (*preparation.corpora, *preparation.dev):
+        next(corpus.pairs(allow_identical=True), None)
     fingerprint = preparation.fingerprint()
     if not _is_current(summary, fingerprint):
         directory.mkdir(parents=True, exist_ok=True)
         summary.unlink(missing_ok=True)
         counts = _write(preparation, directory, report)
-        contents = json.dumps({"fingerprint": fingerprint, "counts": counts.as_dict()})
+        contents = json.dumps({"fingerprint": fingerprint, "counts": counts})
         (directory / "prepared.json.part").write_text(contents, encoding="utf-8")
         (directory / "prepared.json.part").replace(summary)
     try:
-        return _read(directory)
+        return _read(directory, preparation.shared)
     except FileNotFoundError as error:
         raise InputError(
             f"the prepared data is incomplete: {error.filename} is missing.",
@@ -99,11 +138,11 @@ def _is_current(summary: Path, fingerprint: str) -> bool:
         return False
 
 
-def _read(directory: Path) -> Prepared:
+def _read(directory: Path, shared: bool) -> Prepared:
     sources, references = ((directory / f"dev.{side}").read_text(encoding="utf-8") for side in ("source", "target"))
     return Prepared(
         directory,
-        Tokenizer.load(directory / "tokenizer.model"),
+        Vocabularies.load(directory, shared),
         Pairs(directory / "train"),
         Pairs(directory / "dev"),
         sources.split("\n")[:-1],
@@ -112,58 +151,95 @@ def _read(directory: Path) -> Prepared:
     )
 
 
-def _write(preparation: Preparation, directory: Path, report: Report) -> CleaningCounts:
-    counts = CleaningCounts()
-    sample = _sample(_reported(_cleaned(preparation, counts), "reading", report))
+def _write(preparation: Preparation, directory: Path, report: Report) -> dict[str, int]:
+    counts, left_out = CleaningCounts(), 0
+    sample = _sample(pair for _, pair in _reported(_cleaned(preparation, counts), "reading", report))
     if not counts.kept:
-        raise InputError(
-            "no usable pair is left of the corpus.", where=preparation.corpus.name, remedy=counts.summary()
-        )
-    share = 0.0 if preparation.dev else holdout_share(counts.kept)
+        raise InputError("no usable pair is left of the corpus.", where=preparation.name, remedy=counts.summary())
+    dev = [(corpus, pair) for corpus in preparation.dev for pair in _usable(corpus, preparation.allow_identical)]
+    measured = _measured(preparation, [pair for _, pair in dev], counts.kept)
     report("learning the vocabulary", counts.kept)
-    texts = [text for pair in sample if not is_held_out(pair.source, share) for text in pair]
-    if not texts:
+    learned_from = [pair for pair in sample if not measured(pair.source)]
+    if not learned_from:
         raise _too_few(preparation, counts)
-    tokenizer = Tokenizer.learn(texts, preparation.vocab_size, preparation.kind)
-    (directory / "tokenizer.model").write_bytes(tokenizer.model)
+    vocabularies = Vocabularies.learn(
+        learned_from,
+        preparation.vocab_size,
+        preparation.kind,
+        shared=preparation.shared,
+        protected=preparation.protected,
+        languages=preparation.languages,
+    )
+    for name, contents in vocabularies.files().items():
+        (directory / name).write_bytes(contents)
 
-    dev: list[Pair] = []
     with PairWriter(directory / "train") as train:
-        pairs = _reported(_cleaned(preparation, CleaningCounts()), "encoding", report)
-        while block := list(islice(pairs, AT_ONCE)):
-            held_out = [is_held_out(pair.source, share) for pair in block]
-            dev += [pair for pair, out in zip(block, held_out, strict=True) if out]
-            _encode(tokenizer, [pair for pair, out in zip(block, held_out, strict=True) if not out], train)
-    if preparation.dev is not None:
-        given = preparation.dev.pairs(allow_identical=preparation.allow_identical)
-        dev = [pair for pair in given if pair.source.strip() and pair.target.strip()]
+        cleaned = _reported(_cleaned(preparation, CleaningCounts()), "encoding", report)
+        for corpus, group in groupby(cleaned, key=itemgetter(0)):
+            while block := [pair for _, pair in islice(group, AT_ONCE)]:
+                apart = [measured(pair.source) for pair in block]
+                left_out += sum(apart)
+                if not preparation.dev:
+                    dev += [(corpus, pair) for pair in compress(block, apart)]
+                rest = list(compress(block, map(not_, apart)))
+                _encode(vocabularies, rest, preparation.language(corpus), train)
+            train.end_corpus(corpus.weight)
     if not dev or not train.count:
         raise _too_few(preparation, counts)
     with PairWriter(directory / "dev") as writer:
-        _encode(tokenizer, dev, writer)
-    for side, lines in (("source", [pair.source for pair in dev]), ("target", [pair.target for pair in dev])):
+        for corpus, group in groupby(dev, key=itemgetter(0)):
+            _encode(vocabularies, [pair for _, pair in group], preparation.language(corpus), writer)
+    for side in ("source", "target"):
+        lines = (getattr(pair, side) for _, pair in dev)
         (directory / f"dev.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return counts
+    return counts.as_dict() | ({"in_a_dev_set": left_out} if preparation.dev and left_out else {})
+
+
+def _measured(preparation: Preparation, dev: list[Pair], kept: int) -> Callable[[str], bool]:
+    """Whether a source is measured on and must not be trained on, in whichever corpus it stands."""
+    if not preparation.dev:
+        share = holdout_share(kept)
+        return lambda source: is_held_out(source, share)
+    # How a corpus and its own dev set overlap is their makers' choice, but another corpus may hold what it holds out.
+    sources = {source_key(pair.source) for pair in dev} if len(preparation.corpora) > 1 else set()
+    return lambda source: source_key(source) in sources
 
 
 def _too_few(preparation: Preparation, counts: CleaningCounts) -> InputError:
     return InputError(
         f"{counts.kept} usable pairs are too few to train on some and measure on others.",
-        where=preparation.corpus.name,
+        where=preparation.name,
         remedy="Use more text, or give a dev set of your own.",
     )
 
 
-def _cleaned(preparation: Preparation, counts: CleaningCounts) -> Iterator[Pair]:
-    pairs = preparation.corpus.pairs(allow_identical=preparation.allow_identical)
-    return clean(pairs, preparation.rules, counts)
+def _cleaned(preparation: Preparation, counts: CleaningCounts) -> Iterator[tuple[Corpus, Pair]]:
+    """The usable pairs of all corpora, no pair twice."""
+    seen = SeenPairs()
+    for corpus in preparation.corpora:
+        pairs = corpus.pairs(allow_identical=preparation.allow_identical)
+        for pair in clean(pairs, preparation.rules, counts, seen, preparation.language(corpus) or ""):
+            yield corpus, pair
 
 
-def _encode(tokenizer: Tokenizer, pairs: list[Pair], writer: PairWriter) -> None:
-    sources = tokenizer.encode_batch([pair.source for pair in pairs])
-    targets = tokenizer.encode_batch([pair.target for pair in pairs])
+def _usable(corpus: Corpus, allow_identical: bool) -> Iterator[Pair]:
+    """The pairs of a given dev set, as they are, but for blank ones."""
+    pairs = corpus.pairs(allow_identical=allow_identical)
+    return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
+
+
+def _encode(vocabularies: Vocabularies, pairs: list[Pair], language: str | None, writer: PairWriter) -> None:
+    sources = vocabularies.encode_sources([pair.source for pair in pairs], language)
+    targets = vocabularies.target.encode_batch([pair.target for pair in pairs])
     for source, target in zip(sources, targets, strict=True):
         writer.write(source, target)
+
+
+def _state(corpus: Corpus) -> list[Any]:
+    """What changes when a corpus does."""
+    files = [path for path in (corpus.source, corpus.target) if path]
+    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return [states, corpus.weight, corpus.direction]
 
 
 def _sample(pairs: Iterable[Pair]) -> list[Pair]:
@@ -178,7 +254,7 @@ def _sample(pairs: Iterable[Pair]) -> list[Pair]:
     return kept
 
 
-def _reported(pairs: Iterable[Pair], stage: str, report: Report) -> Iterator[Pair]:
+def _reported(pairs: Iterable[Item], stage: str, report: Report) -> Iterator[Item]:
     for count, pair in enumerate(pairs):
         if count % AT_ONCE == 0:
             report(stage, count)

@@ -10,7 +10,7 @@ from transduce.decoding import DecodingOptions, Hypothesis
 from transduce.decoding.penalty import length_penalty
 from transduce.engines.engine import Engine
 from transduce.errors import BundleError
-from transduce.text import Tokenizer
+from transduce.text import Vocabularies
 from transduce.text.tokenizer import EOS, UNKNOWN
 
 __all__ = ["CTranslate2Engine"]
@@ -30,11 +30,12 @@ class CTranslate2Engine:
     `fallback`.
     """
 
-    def __init__(self, path: Path, tokenizer: Tokenizer, fallback: Callable[[], Engine]) -> None:
+    def __init__(self, path: Path, vocabularies: Vocabularies, fallback: Callable[[], Engine]) -> None:
         import ctranslate2
 
-        self._pieces = tokenizer.pieces(range(tokenizer.size))
-        self._ids = {piece: index for index, piece in enumerate(self._pieces)}
+        self._source_pieces = vocabularies.source.all_pieces()
+        self._target_pieces = vocabularies.target.all_pieces()
+        self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
         self._fallback = fallback
         try:
             self._translator = ctranslate2.Translator(
@@ -51,7 +52,7 @@ class CTranslate2Engine:
             return self._fallback().decode(sources, options)
         limits = [options.max_length(len(source) + 1) for source in sources]
         results = self._translator.translate_batch(
-            [[*(self._pieces[token] for token in source), self._pieces[EOS]] for source in sources],
+            [[self._source_pieces[token] for token in (*source, EOS)] for source in sources],
             beam_size=options.beam,
             num_hypotheses=options.beam,
             length_penalty=0,
@@ -60,7 +61,7 @@ class CTranslate2Engine:
             max_decoding_length=max(limits),
             min_decoding_length=options.min_length,
             disable_unk=UNKNOWN in options.suppress,
-            suppress_sequences=[[self._pieces[token]] for token in options.suppress if token != UNKNOWN] or None,
+            suppress_sequences=[[self._target_pieces[token]] for token in options.suppress if token != UNKNOWN] or None,
             return_scores=True,
         )
         ranked = [self._ranked(result.hypotheses, result.scores, options) for result in results]
@@ -75,7 +76,7 @@ class CTranslate2Engine:
     def _ranked(self, texts: list[list[str]], totals: list[float], options: DecodingOptions) -> list[Hypothesis]:
         hypotheses = []
         for pieces, total in zip(texts, totals, strict=True):
-            tokens = [*(self._ids[piece] for piece in pieces), EOS]
+            tokens = [*(self._target_ids[piece] for piece in pieces), EOS]
             hypotheses.append(Hypothesis(tokens, total / length_penalty(float(len(tokens)), options), total, []))
         return sorted(hypotheses, key=lambda each: -each.score)[: options.n_best]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from transduce.decoding import DecodingOptions, Hypothesis, decode
+from transduce.decoding import DecodingOptions, Hypothesis, decode, score
 from transduce.model import Transformer
 from transduce.text.tokenizer import EOS, PAD
 
@@ -14,6 +14,8 @@ __all__ = ["TorchEngine"]
 
 BATCH_TOKENS = 2000
 """Source tokens that are decoded at once, padding included."""
+SCORED_TOKENS = 1000
+"""Tokens of either side that are scored at once, padding included: each has logits over the whole vocabulary."""
 
 
 class TorchEngine:
@@ -26,20 +28,35 @@ class TorchEngine:
         """For each source (ids without end of sentence) its hypotheses, best first."""
         results: list[list[Hypothesis]] = [[] for _ in sources]
         prefixes = options.prefixes(len(sources))
-        for batch in _by_tokens(sources):
-            longest = max(len(sources[index]) for index in batch) + 1
-            rows = [[*sources[index], EOS, *[PAD] * (longest - 1 - len(sources[index]))] for index in batch]
+        for batch in _by_tokens([len(source) + 1 for source in sources], BATCH_TOKENS):
+            source_ids = _padded([sources[index] for index in batch])
             chosen = options.replace(prefix=[prefixes[index] for index in batch]) if options.prefix else options
-            for index, hypotheses in zip(batch, decode(self.model, torch.tensor(rows), chosen), strict=True):
+            for index, hypotheses in zip(batch, decode(self.model, source_ids, chosen), strict=True):
                 results[index] = hypotheses
         return results
 
+    def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Hypothesis]:
+        """How likely the model finds each target (ids without end of sentence, as the sources), in their order."""
+        results: dict[int, Hypothesis] = {}
+        lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+        for batch in _by_tokens(lengths, SCORED_TOKENS):
+            source_ids = _padded([sources[index] for index in batch])
+            found = score(self.model, source_ids, [[*targets[index], EOS] for index in batch])
+            results |= zip(batch, found, strict=True)
+        return [results[index] for index in range(len(sources))]
 
-def _by_tokens(sources: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Indices of sources of like length, longest first, so that running out of memory shows at once."""
+
+def _padded(sources: Sequence[Sequence[int]]) -> torch.Tensor:
+    """A batch [B,S], with an end to each sentence."""
+    longest = max(map(len, sources))
+    return torch.tensor([[*source, EOS, *[PAD] * (longest - len(source))] for source in sources])
+
+
+def _by_tokens(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Indices of sentences of like length, longest first, so that running out of memory shows at once."""
     batch: list[int] = []
-    for index in sorted(range(len(sources)), key=lambda index: -len(sources[index])):
-        if batch and (len(batch) + 1) * (len(sources[batch[0]]) + 1) > BATCH_TOKENS:
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > most:
             yield batch
             batch = []
         batch.append(index)

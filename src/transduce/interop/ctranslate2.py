@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transduce.errors import ConfigError
 from transduce.model import DecoderLayer, MultiHeadAttention, Transformer, sinusoidal_positions
-from transduce.text import Tokenizer
+from transduce.text import Vocabularies
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -28,7 +28,7 @@ INT8_FROM_WIDTH = 128
 
 
 def compile_model(
-    model: Transformer, tokenizer: Tokenizer, output: Path, quantization: Quantization | None = None
+    model: Transformer, vocabularies: Vocabularies, output: Path, quantization: Quantization | None = None
 ) -> None:
     """Write a CTranslate2 model directory, aside and then renamed; in int8 unless the model is narrow."""
     from ctranslate2.specs import TransformerSpec, common_spec
@@ -58,9 +58,8 @@ def compile_model(
         assert isinstance(layer, DecoderLayer)
         _cross_attention(layer.cross_attention, theirs.attention)
         _norm(layer.cross_attention_residual.norm, theirs.attention.layer_norm)
-    pieces = tokenizer.pieces(range(tokenizer.size))
-    spec.register_source_vocabulary(pieces)
-    spec.register_target_vocabulary(pieces)
+    spec.register_source_vocabulary(vocabularies.source.all_pieces())
+    spec.register_target_vocabulary(vocabularies.target.all_pieces())
     spec.config.layer_norm_epsilon = config.norm_epsilon
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
@@ -80,7 +79,6 @@ def _check(model: Transformer) -> None:
         "activation": config.activation in ("relu", "gelu", "silu"),
         "d_k": config.key_width == config.value_width == config.d_model // config.heads,
         "key_value_heads": config.key_value_groups == config.heads,
-        "target_vocab_size": config.target_vocab_size is None,
     }
     for name, same in plain.items():
         if not same:

@@ -17,13 +17,16 @@ from transduce.text.normalise import normalise
 if TYPE_CHECKING:
     import sentencepiece
 
-__all__ = ["BOS", "EOS", "PAD", "UNKNOWN", "SubwordKind", "Tokenizer"]
+__all__ = ["BOS", "EOS", "PAD", "UNKNOWN", "SubwordKind", "Tokenizer", "check_protected"]
 
 PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3
 SubwordKind = Literal["bpe", "unigram"]
 
 SMALLEST_VOCABULARY = 4 + 256 + 16
 """The special ids, a byte each for what is not in the vocabulary, and something to write with."""
+
+OURS = re.compile(r"<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|<2[A-Za-z].*>")
+"""Names of special ids, bytes and tags, which no text symbol may have."""
 
 
 class Tokenizer:
@@ -73,12 +76,19 @@ class Tokenizer:
             raise ConfigError(
                 f"a vocabulary of {vocab_size} is too small.", remedy=f"Use {SMALLEST_VOCABULARY} or more."
             )
+        check_protected(protected)
         sentences = [text for text in map(normalise, texts) if text]
         if not sentences:
             raise InputError("there is no text to learn a vocabulary from.", remedy="Check the corpus.")
         try:
             return cls(_train(iter(sentences), vocab_size, kind, protected, tags))
         except RuntimeError as error:
+            if needed := re.search(r"smaller than required_chars. \d+ vs (\d+)", str(error)):
+                raise ConfigError(
+                    f"a vocabulary of {vocab_size} is too small: letters, bytes and protected symbols alone are "
+                    f"{needed.group(1)}.",
+                    remedy="Use at least that many, better twice.",
+                ) from error
             bearable = re.search(r"value <= (\d+)", str(error))
             if bearable is None:
                 raise
@@ -94,9 +104,8 @@ class Tokenizer:
         ids: list[list[int]] = self._processor.encode([normalise(text) for text in texts])
         return ids
 
-    def encode_sampled(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
-        """Ids of randomly cut texts (BPE-dropout); the same for the same seed, in any process."""
-        generator = random.Random(seed)
+    def encode_sampled(self, texts: Sequence[str], dropout: float, generator: random.Random) -> list[list[int]]:
+        """Ids of randomly cut texts (BPE-dropout); the same for generators of the same seed, in any process."""
         normalised = [normalise(text) for text in texts]
         return [
             self.encode(text)  # what must not be split is left to SentencePiece
@@ -114,26 +123,59 @@ class Tokenizer:
         """The piece of each id, for people to look at; a leading ▁ is a space."""
         return [self._processor.id_to_piece(int(index)) for index in ids]
 
+    def all_pieces(self) -> list[str]:
+        """The piece of every id, in order."""
+        return self.pieces(range(self.size))
+
     @cached_property
     def _merges(self) -> MergeDropout:
-        ids = {self._processor.id_to_piece(index): index for index in range(self.size)}
+        ids = {piece: index for index, piece in enumerate(self.all_pieces())}
         last_byte = ids["<0xFF>"]  # learned pieces come after the special ones, the protected ones and the bytes
         learned = sorted(range(last_byte + 1, self.size), key=lambda index: -self._processor.get_score(index))
         ranks = {self._processor.id_to_piece(index): rank for rank, index in enumerate(learned)}
         return MergeDropout(ids, ranks)
 
-    @cached_property
-    def _protected(self) -> list[str]:
-        first_byte = self._processor.piece_to_id("<0x00>")
-        special = range(UNKNOWN + 1, first_byte)
-        return [self._processor.id_to_piece(index) for index in special if not self._processor.is_control(index)]
-
     def tag(self, name: str) -> int:
         """The id of a tag."""
         index: int = self._processor.piece_to_id(name)
-        if index == UNKNOWN:
+        if index not in self.tags:
             raise InputError(f"the vocabulary has no tag {name!r}.", remedy="Train with it, or leave it out.")
         return index
+
+    @cached_property
+    def tags(self) -> list[int]:
+        """The ids of all tags."""
+        return [index for index in self._special if self._processor.is_control(index)]
+
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        """The ids that are no part of a text and do not end it: a model must never write them."""
+        return (PAD, BOS, UNKNOWN, *self.tags)
+
+    @cached_property
+    def _protected(self) -> list[str]:
+        return [self._processor.id_to_piece(i) for i in self._special if not self._processor.is_control(i)]
+
+    @property
+    def _special(self) -> range:
+        """Tags and protected symbols stand between the unknown id and the bytes."""
+        return range(UNKNOWN + 1, self._processor.piece_to_id("<0x00>"))
+
+
+def check_protected(symbols: Sequence[str]) -> None:
+    """Refuse symbols that could not be kept whole."""
+    for number, symbol in enumerate(symbols):
+        if not symbol or normalise(symbol) != symbol or " " in symbol:
+            wrong = "is empty, or holds white space or characters that normalisation changes"
+        elif OURS.fullmatch(symbol):
+            wrong = "is the name of a special id"
+        elif symbol in symbols[:number]:
+            wrong = "is there twice"
+        else:
+            continue
+        raise ConfigError(
+            f"{symbol!r} cannot be protected: it {wrong}.", remedy="Protect symbols such as <br> or {name}."
+        )
 
 
 def _train(

@@ -91,6 +91,15 @@ def test_counts_go_on_from_corpus_to_corpus() -> None:
     assert counts == CleaningCounts(read=4, kept=2, empty=2)
 
 
+def test_duplicates_are_found_across_corpora_but_not_across_languages() -> None:
+    counts, seen = CleaningCounts(), SeenPairs()
+    corpora = [("", [Pair("a", "b"), Pair("Tom", "Tom")]), ("", [Pair("c", "d"), Pair("a", "b")]),
+               ("fr", [Pair("Tom", "Tom"), Pair("a", "b")]), ("fr", [Pair("a", "b")])]  # fmt: skip
+    kept = [list(clean(pairs, CleaningRules(), counts, seen, language)) for language, pairs in corpora]
+    assert kept == [corpora[0][1], [Pair("c", "d")], corpora[2][1], []]
+    assert (counts.kept, counts.duplicate) == (5, 2)
+
+
 def test_the_summary_is_one_line_in_words() -> None:
     counts = CleaningCounts(read=12_345, kept=12_000, too_long=300, ratio=5, duplicate=40)
     assert counts.summary() == ("Kept 12,000 of 12,345 pairs; dropped 300 too long, 5 of unlike lengths, 40 duplicate.")

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from transduce.data import corpus as corpus_module
-from transduce.data.corpus import Corpus, Pair, read_lines
+from transduce.data.corpus import Corpus, Pair, is_tsv, read_lines
 from transduce.errors import ConfigError, InputError
+from transduce.text import Direction
 
 Writer = Callable[..., Path]
 
@@ -211,8 +212,42 @@ def test_some_pairs_may_be_identical(write: Writer) -> None:
     assert len(list(Corpus(write("a.tsv", numbered(identical=800, of=1000))).pairs())) == 2000
 
 
-@pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf")])
-def test_a_weight_is_above_zero(weight: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "both"),
+    [
+        ("a.tsv", "one\n", True),
+        ("a.tsv.gz", "one\n", True),
+        ("a.en", "one\teins\n", True),
+        ("a", "\n  \none\teins\n", True),
+        ("a", "one\ttwo\tthree\n", True),
+        ("a.en", "one\ntwo\tzwei\n", False),
+        ("a.en", "", False),
+        ("a.en", "\n\n", False),
+        ("a.en", "café\t\n".encode("latin1"), False),
+    ],
+)
+def test_a_file_of_two_columns_is_told_by_name_or_first_line(
+    write: Writer, name: str, content: str | bytes, both: bool
+) -> None:
+    assert is_tsv(write(name, content)) is both
+
+
+def test_a_packed_file_of_two_columns_is_told_by_content_and_a_missing_one_by_name(write: Writer) -> None:
+    assert is_tsv(write("a", "one\teins\n", gzip.compress))
+    assert not is_tsv(Path("nowhere/a.en"))
+    assert is_tsv(Path("nowhere/a.tsv"))
+
+
+def test_the_direction_is_as_given_or_as_files_are_named() -> None:
+    assert Corpus(Path("a.en.gz"), Path("a.twi")).direction == ("en", "twi")
+    assert Corpus(Path("a.en"), Path("translated.txt")).direction == ("en", None)
+    assert Corpus(Path("a.tsv")).direction == (None, None)
+    assert Corpus(Path("a.tsv"), languages=Direction("en", "de")).direction == ("en", "de")
+    assert Corpus(Path("a.en"), Path("a.de"), languages=Direction("fr", "it")).direction == ("fr", "it")
+
+
+@pytest.mark.parametrize("weight", [0, -1, 1001, float("nan"), float("inf")])
+def test_a_weight_is_above_zero_and_not_absurd(weight: float) -> None:
     with pytest.raises(ConfigError, match=rf"a\.tsv: weight={weight} cannot work"):
         Corpus(Path("a.tsv"), weight=weight)
 

@@ -46,8 +46,8 @@ def write(tmp_path: Path) -> Write:
     return write
 
 
-def preparation(corpus: Corpus, **settings: Any) -> Preparation:
-    return Preparation(corpus, **{"vocab_size": 320, **settings})
+def preparation(*corpora: Corpus, **settings: Any) -> Preparation:
+    return Preparation(corpora, **{"vocab_size": 320, **settings})
 
 
 def stages(what: Preparation, directory: Path) -> list[str]:
@@ -58,12 +58,13 @@ def stages(what: Preparation, directory: Path) -> list[str]:
 
 
 def texts(prepared: Prepared, pairs: Pairs, side: str) -> list[str]:
-    return [prepared.tokenizer.decode(pairs.ids(side, index).tolist()) for index in range(len(pairs))]
+    tokenizer = getattr(prepared.vocabularies, side)
+    return [tokenizer.decode(pairs.ids(side, index).tolist()) for index in range(len(pairs))]
 
 
 def everything(prepared: Prepared) -> list[Any]:
     sides = [texts(prepared, pairs, side) for pairs in (prepared.train, prepared.dev) for side in ("source", "target")]
-    return [prepared.tokenizer.model, prepared.counts, prepared.dev_sources, prepared.dev_references, *sides]
+    return [prepared.vocabularies.files(), prepared.counts, prepared.dev_sources, prepared.dev_references, *sides]
 
 
 def key(text: str) -> str:
@@ -86,7 +87,15 @@ def test_what_is_prepared_is_not_written_again(write: Write, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "change",
-    [{"vocab_size": 310}, {"kind": "unigram"}, {"rules": CleaningRules(max_words=4)}, {"allow_identical": True}],
+    [
+        {"vocab_size": 310},
+        {"kind": "unigram"},
+        {"shared": False},
+        {"protected": ["Kofi"]},
+        {"language_tags": True},
+        {"rules": CleaningRules(max_words=4)},
+        {"allow_identical": True},
+    ],
 )
 def test_another_setting_is_prepared_anew(write: Write, tmp_path: Path, change: dict[str, Any]) -> None:
     before = preparation(write())
@@ -97,7 +106,7 @@ def test_another_setting_is_prepared_anew(write: Write, tmp_path: Path, change: 
 
 @pytest.mark.parametrize("name", ["train.en", "train.xx", "dev.en", "dev.xx"])
 def test_a_changed_file_is_prepared_anew(write: Write, tmp_path: Path, name: str) -> None:
-    what = preparation(write(), dev=write("dev", DEV_SOURCES, DEV_TARGETS))
+    what = preparation(write(), dev=[write("dev", DEV_SOURCES, DEV_TARGETS)])
     prepare(what, tmp_path / "out")
     path = tmp_path / name
     path.write_text(path.read_text().replace("river", "ocean"))  # as long as before
@@ -109,7 +118,7 @@ def test_a_changed_file_is_prepared_anew(write: Write, tmp_path: Path, name: str
 
 def test_a_dev_set_given_later_is_prepared_anew(write: Write, tmp_path: Path) -> None:
     prepare(preparation(write()), tmp_path / "out")
-    prepared = prepare(preparation(write(), dev=write("dev", DEV_SOURCES, DEV_TARGETS)), tmp_path / "out")
+    prepared = prepare(preparation(write(), dev=[write("dev", DEV_SOURCES, DEV_TARGETS)]), tmp_path / "out")
     assert prepared.dev_sources == DEV_SOURCES
 
 
@@ -175,7 +184,7 @@ def test_dev_texts_and_dev_ids_belong_together(write: Write, tmp_path: Path) -> 
 
 
 def test_a_given_dev_set_is_used_as_it_is_and_all_else_is_trained_on(write: Write, tmp_path: Path) -> None:
-    prepared = prepare(preparation(write(), dev=write("dev", DEV_SOURCES, DEV_TARGETS)), tmp_path / "out")
+    prepared = prepare(preparation(write(), dev=[write("dev", DEV_SOURCES, DEV_TARGETS)]), tmp_path / "out")
     assert prepared.dev_sources == DEV_SOURCES
     assert prepared.dev_references == DEV_TARGETS
     assert len(prepared.dev) == 4
@@ -203,7 +212,7 @@ def test_ids_decode_to_the_normalised_text(write: Write, tmp_path: Path) -> None
     plain = ["été", "two spaces", "未知 👍🏽", "ɛno"]
     corpus = write(sources=[*SOURCES, *odd], targets=[*TARGETS, *reversed(odd)])
     dev = write("dev", DEV_SOURCES, DEV_TARGETS)
-    prepared = prepare(preparation(corpus, dev=dev), tmp_path / "out")
+    prepared = prepare(preparation(corpus, dev=[dev]), tmp_path / "out")
     assert texts(prepared, prepared.train, "source")[-4:] == plain
     assert texts(prepared, prepared.train, "target")[-4:] == plain[::-1]
     assert texts(prepared, prepared.dev, "source")[1] == "We see Ama."
@@ -212,7 +221,7 @@ def test_ids_decode_to_the_normalised_text(write: Write, tmp_path: Path) -> None
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_the_vocabulary_is_of_the_size_and_kind_asked_for(write: Write, tmp_path: Path, kind: str) -> None:
     prepared = prepare(preparation(write(), vocab_size=300, kind=kind), tmp_path / "out")
-    assert prepared.tokenizer.size == 300
+    assert prepared.vocabularies.source.size == 300
 
 
 def test_packed_files_give_the_same_as_plain_ones(write: Write, tmp_path: Path) -> None:
@@ -245,13 +254,13 @@ def test_a_corpus_too_small_to_hold_anything_out_is_named(write: Write, tmp_path
     with pytest.raises(InputError, match=r"^one\.en \+ one\.xx: 1 usable pairs? .*dev set of your own"):
         prepare(preparation(corpus), tmp_path / "out")
     assert (
-        prepare(preparation(corpus, dev=write("dev", DEV_SOURCES, DEV_TARGETS)), tmp_path / "out").counts["kept"] == 1
+        prepare(preparation(corpus, dev=[write("dev", DEV_SOURCES, DEV_TARGETS)]), tmp_path / "out").counts["kept"] == 1
     )
 
 
 @pytest.mark.parametrize("name", ["train.en", "train.xx", "dev.en", "dev.xx"])
 def test_a_missing_file_is_named_before_anything_is_written(write: Write, tmp_path: Path, name: str) -> None:
-    what = preparation(write(), dev=write("dev", DEV_SOURCES, DEV_TARGETS))
+    what = preparation(write(), dev=[write("dev", DEV_SOURCES, DEV_TARGETS)])
     (tmp_path / name).unlink()
     with pytest.raises(InputError, match="there is no such file") as caught:
         prepare(what, tmp_path / "out")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transduce.data.shards import Pairs, PairWriter
+from transduce.data.shards import Pairs, PairWriter, Span
 from transduce.errors import InputError
 
 Sequences = list[tuple[list[int], list[int]]]
@@ -73,6 +75,37 @@ def test_sentences_of_a_side_are_stored_apart_from_the_other_side(tmp_path: Path
     assert np.fromfile(tmp_path / "source.ids", "<u4").tolist() == [5, 6, 7, 11, 12, 13]
     assert np.fromfile(tmp_path / "source.ends", "<u8").tolist() == [3, 3, 4, 6]
     assert np.fromfile(tmp_path / "target.ends", "<u8").tolist() == [1, 3, 3, 7]
+
+
+def test_pairs_know_which_corpus_they_came_from_and_its_weight(tmp_path: Path) -> None:
+    with PairWriter(tmp_path) as writer:
+        for pairs, weight in ((2, 1.0), (0, 4.0), (3, 0.5)):
+            for _ in range(pairs):
+                writer.write([4], [5])
+            writer.end_corpus(weight)
+    assert Pairs(tmp_path).spans == [Span(0, 2, 1.0), Span(2, 2, 4.0), Span(2, 5, 0.5)]
+
+
+def test_pairs_of_no_named_corpus_weigh_one(tmp_path: Path) -> None:
+    assert Pairs(write(tmp_path / "some", SOME)).spans == [Span(0, 4, 1.0)]
+    assert Pairs(write(tmp_path / "none", [])).spans == []
+
+
+@pytest.mark.parametrize("spans", [[], [[0, 3, 1.0]], [[0, 2, 1.0], [3, 4, 1.0]], [[0, 4, 1, 1]], 3, None])
+def test_spans_that_do_not_cover_the_pairs_are_refused(tmp_path: Path, spans: Any) -> None:
+    summary = json.loads((write(tmp_path, SOME) / "pairs.json").read_text()) | {"spans": spans}
+    (tmp_path / "pairs.json").write_text(json.dumps(summary))
+    with pytest.raises(InputError, match="Delete the directory"):
+        Pairs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("size", "weight", "times"),
+    [(10, 1, (1, 0)), (10, 3, (3, 0)), (10, 0.5, (0, 5)), (10, 2.5, (2, 5)), (10, 1.1, (1, 1)), (10, 0.01, (0, 1)),
+     (1, 0.001, (0, 1)), (3, 0.999, (0, 3)), (0, 0.5, (0, 0)), (0, 2, (2, 0))],
+)  # fmt: skip
+def test_a_weight_is_so_many_whole_times_and_a_share(size: int, weight: float, times: tuple[int, int]) -> None:
+    assert Span(7, 7 + size, weight).times() == times
 
 
 def test_nothing_is_readable_before_the_writer_is_done(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from transduce.errors import ConfigError, InputError
 from transduce.text import Tokenizer, normalise
+from transduce.text.tokenizer import SubwordKind
 
 LINES = [f"{subject} {verb} the {thing}{mark}" for subject in ("We", "They", "Kofi and Ama", "Nobody")
          for verb in ("painted", "understand", "repaired", "will find") for thing in ("house", "bicycles", "question")
@@ -67,6 +70,43 @@ def test_a_protected_symbol_is_one_id_and_a_tag_is_never_read_from_text(tokenize
         tokenizer.tag("<2fr>")
 
 
+SYMBOLS = ["<br>", "{name}", "%s", ",", '"', "||", "[", "ɛ", "\\n"]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@given(words=st.lists(st.sampled_from([*SYMBOLS, "We", "house", " ", " ", "x"]), max_size=12))
+def test_protected_symbols_survive_anywhere_in_a_text(kind: SubwordKind, words: list[str]) -> None:
+    tokenizer, text = with_symbols(kind), "".join(words)
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == normalise(text)
+    pieces = [piece for piece in tokenizer.pieces(ids) if piece in SYMBOLS]
+    assert pieces == [word for word in words if word in SYMBOLS]
+    assert [tokenizer.decode(row) for row in tokenizer.encode_sampled([text], 0.5, Random(1))] == [normalise(text)]
+
+
+@cache
+def with_symbols(kind: SubwordKind) -> Tokenizer:
+    return Tokenizer.learn(LINES, 400, kind, protected=SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "reason"),
+    [
+        (["<br>", ""], "''.* is empty"),
+        (["a b"], "'a b'.*white space"),
+        (["e\u0301"], "normalisation changes"),
+        (["▁x"], "normalisation changes"),
+        (["<unk>"], "'<unk>'.*special id"),
+        (["<0x41>"], "'<0x41>'.*special id"),
+        (["<2de>"], "'<2de>'.*special id"),
+        (["<br>", "x", "<br>"], "'<br>'.*twice"),
+    ],
+)
+def test_what_cannot_be_protected_is_refused_with_the_reason(symbols: list[str], reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        Tokenizer.learn(LINES, 400, protected=symbols)
+
+
 def test_special_ids_are_left_out_of_text(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode([1, *tokenizer.encode("We painted"), 2, 0, 0]) == "We painted"
 
@@ -77,7 +117,7 @@ def bpe() -> Tokenizer:
 
 
 def test_sampled_segmentations_differ_but_spell_the_same_text(bpe: Tokenizer) -> None:
-    once, again, other = (bpe.encode_sampled(LINES, dropout=0.3, seed=seed) for seed in (5, 5, 6))
+    once, again, other = (bpe.encode_sampled(LINES, 0.3, Random(seed)) for seed in (5, 5, 6))
     assert once == again
     assert once != other
     assert once != bpe.encode_batch(LINES)
@@ -86,24 +126,24 @@ def test_sampled_segmentations_differ_but_spell_the_same_text(bpe: Tokenizer) ->
 
 def test_dropping_no_merge_is_sentencepieces_own_segmentation(bpe: Tokenizer) -> None:
     texts = [*LINES, "ɛ ɔ unseen letters 你好 🎉", "see @@1@@ now", "x", ""]
-    assert bpe.encode_sampled(texts, dropout=0.0, seed=1) == bpe.encode_batch(texts)
+    assert bpe.encode_sampled(texts, 0.0, Random(1)) == bpe.encode_batch(texts)
 
 
 def test_dropping_nearly_every_merge_leaves_characters(bpe: Tokenizer) -> None:
-    (ids,) = bpe.encode_sampled(["We painted"], dropout=0.9999, seed=1)
+    (ids,) = bpe.encode_sampled(["We painted"], 0.9999, Random(1))
     assert bpe.pieces(ids) == ["▁", "W", "e", "▁", "p", "a", "i", "n", "t", "e", "d"]
 
 
 def test_a_seed_gives_the_same_segmentation_in_another_process(bpe: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").write_bytes(bpe.model)
     code = (
-        "import sys; from pathlib import Path; from transduce.text import Tokenizer; "
-        f"print(Tokenizer.load(Path(sys.argv[1])).encode_sampled({LINES[:20]!r}, 0.3, 5))"
+        "import sys; from pathlib import Path; from random import Random; from transduce.text import Tokenizer; "
+        f"print(Tokenizer.load(Path(sys.argv[1])).encode_sampled({LINES[:20]!r}, 0.3, Random(5)))"
     )
     output = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "tokenizer.model"], capture_output=True, text=True, check=True
     ).stdout
-    assert output.strip() == str(bpe.encode_sampled(LINES[:20], 0.3, 5))
+    assert output.strip() == str(bpe.encode_sampled(LINES[:20], 0.3, Random(5)))
 
 
 def test_a_small_text_gets_as_many_pieces_as_it_can_bear() -> None:
@@ -119,6 +159,8 @@ def test_learning_is_deterministic() -> None:
 def test_wrong_use_is_named_with_its_remedy(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"vocabulary of 50 is too small\. Use 276 or more"):
         Tokenizer.learn(LINES, 50)
+    with pytest.raises(ConfigError, match=r"vocabulary of 290 is too small: .* alone are 3\d\d"):
+        Tokenizer.learn(LINES, 290, protected=[f"<{number}>" for number in range(30)])
     with pytest.raises(InputError, match=r"no text to learn"):
         Tokenizer.learn(["", "  "], 400)
     damaged = tmp_path / "tokenizer.model"

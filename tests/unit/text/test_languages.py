@@ -1,0 +1,37 @@
+"""Languages are told by files' names and by what users write, and asked for by a tag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from transduce.errors import ConfigError
+from transduce.text.languages import Direction, language_of, tag_for
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"),
+    [("en-de", ("en", "de")), ("en-twi", ("en", "twi")), ("en-pt-BR", ("en", "pt-BR")), ("zh-sr_L", ("zh", "sr_L"))],
+)
+def test_a_direction_is_two_languages_with_a_hyphen(text: str, direction: tuple[str, str]) -> None:
+    assert Direction.parse(text) == direction
+
+
+@pytest.mark.parametrize("text", ["", "en", "en-", "-de", "en de", "en→de", "en-de ", "en-<2de>", "en--de"])
+def test_what_is_no_direction_is_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"is not a direction\. Write two languages with a hyphen: en-de"):
+        Direction.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("train.de", "de"), ("data/train.twi.gz", "twi"), ("v1.2/train.lc.tok.fr.xz", "fr"), ("train.de.txt", "de"),
+     ("train", None), ("train.txt", None), ("train.tsv", None), ("train.2016", None), ("train.english", None)],
+)  # fmt: skip
+def test_a_files_name_may_end_in_its_language(name: str, language: str | None) -> None:
+    assert language_of(Path(name)) == language
+
+
+def test_a_tag_says_into_what() -> None:
+    assert tag_for("de") == "<2de>"
