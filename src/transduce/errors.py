@@ -4,6 +4,7 @@ TransduceError
 ├── ConfigError      a setting has a value that cannot work
 ├── InputError       the ids or texts handed over cannot be processed
 ├── BundleError      a model directory is missing, damaged or not ours
+├── StorageError     a disk is full, or a file cannot be read or written
 └── ModelError       the model itself gives something unusable, such as NaN
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["BundleError", "ConfigError", "InputError", "ModelError", "TransduceError", "nearest"]
+__all__ = ["BundleError", "ConfigError", "InputError", "ModelError", "StorageError", "TransduceError", "nearest"]
 
 
 class TransduceError(Exception):
@@ -40,6 +41,10 @@ class InputError(TransduceError, ValueError):
 
 class BundleError(TransduceError, ValueError):
     """A model directory is missing, damaged, incomplete, or from a newer version."""
+
+
+class StorageError(TransduceError):
+    """The system cannot read or write a file: the disk is full, or not ours to use."""
 
 
 class ModelError(TransduceError, RuntimeError):

@@ -1,7 +1,8 @@
-"""`transduce train`: from two text files to a translator."""
+"""`transduce train`: from text files to a translator."""
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from types import FrameType
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from transduce.errors import ConfigError, InputError
+from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from transduce.bundle import Bundle
     from transduce.data.corpus import Corpus
+    from transduce.text import Direction
     from transduce.training.recipe import Recipe
 
 __all__ = ["train"]
@@ -25,12 +27,18 @@ def train(
     corpus: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE TARGET | TSV | CORPUS [key=value …]",
+            metavar="(SOURCE TARGET | TSV | CORPUS)… [key=value …]",
             help="Two text files, line by line translations of each other (or one .tsv, or a built-in corpus such as "
-            "tatoeba-en-de); then settings to change, such as training.warmup=400.",
+            "tatoeba-en-de), or several of these; then settings to change, such as training.warmup=400.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory of the model; also where a run goes on.")],
+    weights: Annotated[
+        str | None, typer.Option(help="Of several corpora, how often to see each: 1,3 sees the second three times.")
+    ] = None,
+    languages: Annotated[
+        str | None, typer.Option(help="From which into which, if the files' names do not say: en-de, or en-de,en-fr.")
+    ] = None,
     dev_source: Annotated[Path | None, typer.Option(help="Dev set; held out of the corpus if not given.")] = None,
     dev_target: Annotated[Path | None, typer.Option(help="Its translations.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Name of a recipe, or a YAML file; else by corpus size.")] = None,
@@ -45,6 +53,7 @@ def train(
     """Train a translator. Stop it when you like: the same command goes on where it was."""
     from rich.console import Console
 
+    from transduce.cli.corpus_arguments import dev_corpora, training_corpora
     from transduce.cli.training_display import TrainingDisplay
 
     console = Console()
@@ -52,18 +61,21 @@ def train(
         from transduce.training.run import TrainingRun
 
     files, settings = _split(corpus)
-    training, given_dev, languages = _corpora(files, dev_source, dev_target)
-    resolved = _recipe(console, recipe, settings, training, steps, epochs, minutes, seed)
+    corpora = training_corpora(files, weights, languages)
+    dev = dev_corpora(files, corpora, dev_source, dev_target)
+    resolved = _recipe(console, recipe, settings, corpora, steps, epochs, minutes, seed)
+    directions = [each.direction for each in corpora]
+    _advise_tags(console, resolved, directions)
     run = TrainingRun(output, resolved)
     display = TrainingDisplay(console, resolved.budget)
     with display.preparation() as report:
-        prepared = run.prepare(training, given_dev, allow_identical, report)
+        prepared = run.prepare(corpora, dev, allow_identical, report)
     display.describe(prepared)
     stop = _StopSignal()
     with stop, display.training():
         finished = run.train(prepared, display.show, stop.asked)
     if finished.complete:
-        _compile(run.write_bundle(prepared, languages), console)
+        _compile(run.write_bundle(prepared, directions), console)
         console.print(f'The model is in [bold]{output}[/bold]. Try: transduce translate -m {output} "…"')
 
 
@@ -95,54 +107,34 @@ class _StopSignal:
 def _compile(bundle: Bundle, console: Console) -> None:
     """Compile the model for CTranslate2, which translates faster; what it has no counterpart of stays with PyTorch."""
     from transduce.interop.ctranslate2 import compile_model
+    from transduce.storage import storage_errors
 
     try:
-        compile_model(bundle.model(), bundle.tokenizer(), bundle.path / "ctranslate2")
+        with storage_errors(bundle.path):
+            compile_model(bundle.model(), bundle.vocabularies(), bundle.path / "ctranslate2")
     except ConfigError as error:
         console.print(f"Not compiled: {error}")
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Files and settings: a setting has an = and is not a file."""
-    settings = [each for each in arguments if "=" in each and not Path(each).exists()]
+    settings = [each for each in arguments if "=" in each and not os.path.exists(each)]
     return [each for each in arguments if each not in settings], settings
 
 
-def _corpora(
-    files: list[str], dev_source: Path | None, dev_target: Path | None
-) -> tuple[Corpus, Corpus | None, tuple[str | None, str | None]]:
-    from transduce.data.builtin import BUILTIN, builtin_corpus
-    from transduce.data.corpus import Corpus
-
-    if (dev_source is None) != (dev_target is None):
-        raise InputError("a dev set has two sides.", remedy="Give both --dev-source and --dev-target.")
-    dev = Corpus(dev_source, dev_target) if dev_source else None
-    if len(files) == 1 and not Path(files[0]).exists() and ".tsv" not in files[0]:
-        training = builtin_corpus(files[0])
-        described = BUILTIN[files[0]]
-        return training, dev or builtin_corpus(files[0], "dev"), (described.source_language, described.target_language)
-    if len(files) == 1 and ".tsv" in files[0]:
-        return Corpus(Path(files[0])), dev, (None, None)
-    if len(files) != 2:
-        raise InputError(
-            f"{len(files)} files given: {', '.join(files) or 'none'}.",
-            remedy="Give two text files, one .tsv file, or the name of a built-in corpus.",
-        )
-    source, target = (Path(name) for name in files)
-    return Corpus(source, target), dev, (_language(source), _language(target))
-
-
-def _language(path: Path) -> str | None:
-    """A language code at the end of a file's name, as in train.de or train.de.gz."""
-    suffixes = [suffix[1:] for suffix in path.suffixes if suffix not in (".gz", ".xz", ".txt")]
-    return suffixes[-1] if suffixes and suffixes[-1].isalpha() and 2 <= len(suffixes[-1]) <= 3 else None
+def _advise_tags(console: Console, recipe: Recipe, directions: list[Direction]) -> None:
+    """Without tags a model of several target languages guesses which one is wanted."""
+    targets = dict.fromkeys(each.target for each in directions if each.target)
+    if len(targets) > 1 and not recipe.tokenizer.language_tags:
+        names = ", ".join(targets)
+        console.print(f"Several target languages ({names}): tokenizer.language_tags=true tells them apart.")
 
 
 def _recipe(
     console: Console,
     name: str | None,
     settings: list[str],
-    training: Corpus,
+    corpora: list[Corpus],
     steps: int | None,
     epochs: int | None,
     minutes: float | None,
@@ -152,7 +144,7 @@ def _recipe(
 
     if name is None:
         with console.status("Counting pairs …"):
-            pairs = sum(1 for _ in training.pairs(allow_identical=True))
+            pairs = sum(1 for each in corpora for _ in each.pairs(allow_identical=True))
         name, reason = recipe_for(pairs)
         console.print(f"Recipe [bold]{name}[/bold] ({reason})")
     recipe = find_recipe(name)

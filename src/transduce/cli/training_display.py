@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from transduce.training.events import Event, Finished, Resumed, Skipped, Stepped, Validated
+from transduce.training.events import Averaged, Event, Finished, Halved, Resumed, Skipped, Started, Stepped, Validated
 
 if TYPE_CHECKING:
     from transduce.data.prepare import Prepared, Report
+    from transduce.text import Vocabularies
     from transduce.training.recipe import Budget
 
 __all__ = ["TrainingDisplay"]
@@ -51,7 +52,7 @@ class TrainingDisplay:
         reasons = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in dropped.items()) or "none"
         self.console.print(
             f"{len(prepared.train):,} pairs to train on, {len(prepared.dev):,} to measure on, "
-            f"vocabulary {prepared.tokenizer.size:,}; dropped: {reasons}"
+            f"{_sizes(prepared.vocabularies)}; dropped: {reasons}"
         )
 
     @contextmanager
@@ -76,10 +77,19 @@ class TrainingDisplay:
             self._show_step(event)
         elif isinstance(event, Validated):
             self._show_validation(event)
-        elif isinstance(event, Resumed):
-            self.console.print(f"Going on from step {event.step:,}")
+        elif isinstance(event, Averaged):
+            self._show_average(event)
+        elif isinstance(event, Started | Resumed):
+            if event.step:
+                self.console.print(f"Going on from step {event.step:,}")
             for path in event.damaged:
                 self.console.print(f"  passed over a damaged checkpoint: {escape(path)}")
+        elif isinstance(event, Halved):
+            lost = f", {event.left_out} pairs left out" if event.left_out else ""
+            self.console.print(
+                f"step {event.step:,}: a batch too large for memory was done in {event.parts} parts{lost}; "
+                "others as large are halved at once"
+            )
         elif isinstance(event, Skipped):
             self.console.print(f"step {event.step:,} skipped: {event.reason}")
         elif isinstance(event, Finished):
@@ -113,15 +123,31 @@ class TrainingDisplay:
         return min(1.0, max(shares))
 
     def _show_validation(self, event: Validated) -> None:
-        scores = event.scores
-        self._bleu = f"{scores['bleu']:.1f}"
+        self._bleu = f"{event.scores['bleu']:.1f}"
         mark = " (best)" if event.better else ""
-        self.console.print(
-            f"{_clock(event.seconds)}  step {event.step:,}: BLEU {scores['bleu']:.1f}, chrF {scores['chrf']:.1f}, "
-            f"perplexity {scores['perplexity']:.2f}{mark}"
-        )
+        self.console.print(f"{_clock(event.seconds)}  step {event.step:,}: {_scores(event.scores)}{mark}")
         for sample in event.samples[:1]:
             self.console.print(f"      {escape(sample.source)} → {escape(sample.translation)}", style="dim")
+
+    def _show_average(self, event: Averaged) -> None:
+        steps = ", ".join(map(str, event.steps))
+        for path in event.damaged:
+            self.console.print(f"  left out a damaged snapshot: {escape(path)}")
+        self.console.print(f"{_clock(event.seconds)}  mean of steps {steps}: {_scores(event.scores)}")
+        kept = "the mean" if event.better else f"the single weights of step {event.best_step:,}"
+        self.console.print(f"      best single, step {event.best_step:,}: {_scores(event.best_scores)}; kept: {kept}")
+
+
+def _scores(scores: dict[str, float]) -> str:
+    if not scores:
+        return "unknown"
+    return f"BLEU {scores['bleu']:.1f}, chrF {scores['chrf']:.1f}, perplexity {scores['perplexity']:.2f}"
+
+
+def _sizes(vocabularies: Vocabularies) -> str:
+    if vocabularies.shared:
+        return f"vocabulary {vocabularies.source.size:,}"
+    return f"vocabularies {vocabularies.source.size:,} and {vocabularies.target.size:,}"
 
 
 def _clock(seconds: float) -> str:

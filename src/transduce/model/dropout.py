@@ -19,9 +19,11 @@ _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default
 
 
 @contextmanager
-def randomness(generator: torch.Generator) -> Iterator[None]:
-    """Let dropout on the CPU draw from a generator of one's own; for this thread, until the end of the block."""
-    token = _generator.set(generator)
+def randomness(seed: int) -> Iterator[None]:
+    """Let dropout in this thread draw from a seed, until the end of the block, whatever other threads draw."""
+    token = _generator.set(torch.Generator().manual_seed(seed))
+    if torch.cuda.is_available():  # there dropout is PyTorch's own; untested
+        torch.cuda.manual_seed(seed)
     try:
         yield
     finally:

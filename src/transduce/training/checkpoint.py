@@ -7,13 +7,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+
+from transduce.storage import sync
 
 __all__ = ["Checkpoint", "CheckpointStore"]
 
@@ -29,31 +34,43 @@ class Checkpoint:
 
 
 class CheckpointStore:
-    """The directory of a run's checkpoints, `step-N` each; the newest few are kept."""
+    """A directory of checkpoints, `step-N` each."""
 
-    def __init__(self, directory: Path, keep: int = 2) -> None:
+    def __init__(self, directory: Path, keep: int | None = 2) -> None:
         self.directory = directory
         self.keep = keep
-        """At least two, so that a damaged one costs a little and not all."""
+        """How many of the newest stay; at least two, so that a damaged one costs a little and not all. None is all."""
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint; at no moment is a half-written one taken for whole."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._sweep()
         aside = self.directory / f".writing-step-{checkpoint.step}"
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
-        save_file(checkpoint.tensors, aside / "tensors.safetensors")
-        description = {"step": checkpoint.step, "values": checkpoint.values}
-        description["sha256"] = _sha256(aside / "tensors.safetensors")
-        (aside / "state.json").write_text(json.dumps(description), encoding="utf-8")
-        for file in aside.iterdir():
-            _sync(file)
-        final = self.directory / f"step-{checkpoint.step}"
-        shutil.rmtree(final, ignore_errors=True)  # of a run that was set back to before it
+        try:
+            _write(aside, checkpoint)
+        except OSError:
+            shutil.rmtree(aside, ignore_errors=True)  # half a checkpoint would fill the disk further
+            raise
+        final = self.path(checkpoint.step)
+        if final.exists():  # of a run that was set back to before it
+            final.rename(final.with_name(f".removed-{final.name}"))
         aside.rename(final)
-        _sync(self.directory)
-        for _, old in list(self._newest_first())[self.keep :]:
-            shutil.rmtree(old, ignore_errors=True)
+        sync(self.directory)
+        self._sweep()
+        if self.keep is not None:
+            self.retain([step for step, _ in islice(self._newest_first(), self.keep)])
+
+    def retain(self, steps: Collection[int]) -> None:
+        """Delete all checkpoints but those of some steps."""
+        for step, directory in self._newest_first():
+            if step not in steps:
+                with suppress(OSError):  # Windows, while a reader has it open; then it goes another time
+                    directory.rename(directory.with_name(f".removed-{directory.name}"))  # never seen half deleted
+        self._sweep()
+
+    def load(self, step: int) -> Checkpoint | None:
+        """The checkpoint of a step, if there is a sound one."""
+        return _load(self.path(step))
 
     def load_newest(self) -> tuple[Checkpoint | None, list[Path]]:
         """The newest sound checkpoint, if any, and the damaged ones that were passed over."""
@@ -65,11 +82,35 @@ class CheckpointStore:
             damaged.append(directory)
         return None, damaged
 
+    def path(self, step: int) -> Path:
+        """Where the checkpoint of a step is, or would be."""
+        return self.directory / f"step-{step}"
+
     def _newest_first(self) -> Iterator[tuple[int, Path]]:
         if not self.directory.is_dir():
             return
         found = ((re.fullmatch(r"step-(\d+)", path.name), path) for path in self.directory.iterdir())
         yield from sorted(((int(match.group(1)), path) for match, path in found if match), reverse=True)
+
+    def _sweep(self) -> None:
+        """Delete what is half written or half deleted."""
+        for pattern in (".writing-*", ".removed-*"):
+            for left in self.directory.glob(pattern):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _write(directory: Path, checkpoint: Checkpoint) -> None:
+    directory.mkdir()
+    tensors = directory / "tensors.safetensors"
+    try:
+        save_file(checkpoint.tensors, tensors)
+    except SafetensorError as error:
+        raise _system_error(error, tensors) from error
+    description = {"step": checkpoint.step, "values": checkpoint.values, "sha256": _sha256(tensors)}
+    (directory / "state.json").write_text(json.dumps(description), encoding="utf-8")
+    for file in directory.iterdir():
+        sync(file)
+    sync(directory)
 
 
 def _load(directory: Path) -> Checkpoint | None:
@@ -79,7 +120,7 @@ def _load(directory: Path) -> Checkpoint | None:
         if _sha256(tensors) != description["sha256"]:
             return None
         return Checkpoint(description["step"], load_file(tensors), description["values"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError):
         return None
 
 
@@ -91,12 +132,12 @@ def _sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _sync(path: Path) -> None:
-    """Ask the system to put a file, or a directory's entries, on the disk now."""
-    if path.is_dir() and os.name == "nt":  # Windows cannot open directories; its renames are journalled
-        return
-    descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _system_error(error: SafetensorError, path: Path) -> OSError:
+    """What the system told safetensors, which passes it on in words: "No space left on device (os error 28)"."""
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    if found is None:
+        return OSError(0, str(error), str(path))
+    number = int(found.group(1))
+    if os.name == "nt":  # its numbers are its own; Python knows which errno they are
+        return OSError(0, str(error), str(path), number)
+    return OSError(number, os.strerror(number), str(path))

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Event", "Finished", "Resumed", "Sample", "Saved", "Skipped", "Stepped", "Validated"]
+__all__ = [
+    "Averaged",
+    "Event",
+    "Finished",
+    "Halved",
+    "Resumed",
+    "Sample",
+    "Saved",
+    "Skipped",
+    "Started",
+    "Stepped",
+    "Validated",
+]
 
 
 @dataclass(frozen=True)
@@ -47,11 +59,40 @@ class Validated:
 
 
 @dataclass(frozen=True)
+class Averaged:
+    """Training is complete, and the mean of the snapshots was scored beside the best single weights."""
+
+    step: int
+    seconds: float
+    steps: list[int]
+    """Of the snapshots."""
+    scores: dict[str, float]
+    """Of the mean."""
+    best_step: int
+    best_scores: dict[str, float]
+    """Of the best single weights."""
+    better: bool
+    """Whether the mean is better; it becomes the model then."""
+    damaged: list[str]
+    """Snapshots that were not sound and are left out."""
+
+
+@dataclass(frozen=True)
 class Skipped:
-    """A step was not taken, because its gradient was unusable."""
+    """A step was not taken, for a reason in words."""
 
     step: int
     reason: str
+
+
+@dataclass(frozen=True)
+class Halved:
+    """A batch did not fit into memory, and its gradient was added up in parts; the step is the same."""
+
+    step: int
+    parts: int
+    left_out: int
+    """Rows that did not fit even by themselves."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +100,15 @@ class Saved:
     """A checkpoint is on disk."""
 
     step: int
+
+
+@dataclass(frozen=True)
+class Started:
+    """The run begins, or begins again because it has no sound checkpoint."""
+
+    damaged: list[str]
+    """Checkpoints that were not sound."""
+    step: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,4 +130,4 @@ class Finished:
     """False if it was stopped from outside and can go on."""
 
 
-Event = Stepped | Validated | Skipped | Saved | Resumed | Finished
+Event = Stepped | Validated | Averaged | Skipped | Halved | Saved | Started | Resumed | Finished

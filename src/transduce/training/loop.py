@@ -8,60 +8,43 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor
 
-from transduce.errors import ModelError
-from transduce.training.average import MovingAverage
+from transduce.errors import ModelError, StorageError
+from transduce.training.accumulate import Accumulator, Added, is_out_of_memory
+from transduce.training.average import MovingAverage, Snapshots, carrying
 from transduce.training.checkpoint import Checkpoint, CheckpointStore
-from transduce.training.events import Event, Finished, Resumed, Sample, Saved, Skipped, Stepped, Validated
-from transduce.training.loss import LossSum
+from transduce.training.events import (
+    Averaged,
+    Event,
+    Finished,
+    Halved,
+    Resumed,
+    Saved,
+    Skipped,
+    Started,
+    Stepped,
+    Validated,
+)
 from transduce.training.optimise import load_optimizer, make_optimizer, optimizer_tensors
 from transduce.training.recipe import Budget, TrainingRecipe
+from transduce.training.spikes import SpikeGuard
+from transduce.training.task import Task
+from transduce.training.workers import Workers
 
-__all__ = ["Progress", "Task", "Trainer", "Validation"]
+__all__ = ["Progress", "Trainer"]
 
 Batch = TypeVar("Batch")
 
 SKIPS_IN_A_ROW = 20
 """Unusable gradients after which training has diverged for good."""
-
-
-@dataclass(frozen=True)
-class Validation:
-    """How good the weights are."""
-
-    scores: dict[str, float]
-    """By name, for people and logs."""
-    decisive: float
-    """The one that decides which weights are best; larger is better."""
-    samples: list[Sample]
-
-
-class Task(Protocol[Batch]):
-    """What is learned."""
-
-    @property
-    def module(self) -> nn.Module:
-        """Whose parameters are trained."""
-
-    def batches(self, epoch: int, start: int) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on; the same each time they are asked for."""
-
-    def loss(self, batch: Batch) -> LossSum:
-        """Summed over the tokens of a batch."""
-
-    def rate(self, step: int) -> float:
-        """The learning rate of a step, from 1."""
-
-    def validate(self) -> Validation:
-        """Score the module's present weights."""
 
 
 @dataclass
@@ -92,29 +75,63 @@ class Trainer(Generic[Batch]):
         directory: Path,
         emit: Callable[[Event], None],
         should_stop: Callable[[], bool] = lambda: False,
+        workers: Workers | None = None,
     ) -> None:
         self.task, self.recipe, self.budget = task, recipe, budget
         self.emit, self.should_stop = emit, should_stop
         self.checkpoints = CheckpointStore(directory / "checkpoints")
-        self.best = self.best_store(directory)
+        self.best, self.mean = self._kept_stores(directory)
         self.progress = Progress()
         self.optimizer = make_optimizer(task.module, recipe)
-        self.average = MovingAverage(task.module, recipe.average_decay)
+        self.accumulator = Accumulator(task, workers)
+        self.spikes = SpikeGuard()
+        self._saved: dict[str, Any] = {}
+        self.average = MovingAverage(task.module, recipe.average_decay) if recipe.average == "moving" else None
+        self.snapshots: Snapshots | None = None
+        if recipe.average == "last" or recipe.average == "best":
+            self.snapshots = Snapshots(directory / "snapshots", recipe.average, recipe.average_count)
 
     @staticmethod
-    def best_store(directory: Path) -> CheckpointStore:
-        """Where a run keeps the averaged weights that validated best."""
-        return CheckpointStore(directory / "best", keep=1)
+    def _kept_stores(directory: Path) -> tuple[CheckpointStore, CheckpointStore]:
+        """Where a run keeps the weights that validated best, and the mean of its snapshots."""
+        return CheckpointStore(directory / "best", keep=1), CheckpointStore(directory / "mean", keep=None)
+
+    @classmethod
+    def best_weights(cls, directory: Path) -> Checkpoint:
+        """The weights that a complete run has found best: single ones, or the mean of some."""
+        stores = cls._kept_stores(directory)
+        found = [kept for store in stores if (kept := store.load_newest()[0]) is not None]
+        if not found:
+            raise StorageError(
+                "the weights that validated best are missing or damaged.",
+                where=str(stores[0].directory),
+                remedy="Delete the directory above it and train again.",
+            )
+        return max(found, key=lambda kept: float(kept.values["decisive"]))
 
     def run(self) -> Finished:
-        """Train from the newest checkpoint, or from the start; the best weights are in `best` afterwards."""
+        """Train from the newest checkpoint, or from the start; `best_weights` are there afterwards."""
+        try:
+            return self._run()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise ModelError(
+                "memory is too small for this model.",
+                where=f"step {self.progress.step}",
+                remedy="Close other programs, or make it smaller, for example with model.d_model=256.",
+            ) from error
+
+    def _run(self) -> Finished:
         torch.manual_seed(self.recipe.seed)
         self._resume()
         finished = self._reason_to_stop()
         while finished is None:
             finished = self._epoch()
-        if finished.complete and self.progress.best_step == 0:
-            self._validate()  # a run too short for a validation still ends with weights and a score
+        if finished.complete:
+            if self.progress.best_step == 0:
+                self._validate()  # a run too short for a validation still ends with weights and a score
+            self._average_snapshots()
         self._save()
         self.emit(finished)
         return finished
@@ -139,58 +156,109 @@ class Trainer(Generic[Batch]):
         progress, start = self.progress, time.perf_counter()
         self.task.module.train()
         self.optimizer.zero_grad()
-        loss = nll = 0.0
-        tokens = 0
-        for batch in group:
-            part = self.task.loss(batch)
-            part.loss.backward()  # type: ignore[no-untyped-call]
-            loss, nll, tokens = loss + part.loss.item(), nll + part.nll.item(), tokens + part.tokens
-        gradients = [p.grad for p in self.task.module.parameters() if p.grad is not None]
-        torch._foreach_div_(gradients, tokens)
-        norm = float(torch.nn.utils.get_total_norm(gradients))
         progress.step, progress.batch = progress.step + 1, progress.batch + len(group)
+        total = sum((self._add(batch) for batch in group), Added())
+        tokens = max(1, total.tokens)  # none if no pair has fitted into memory
+        gradients = [p.grad for p in self.task.module.parameters() if p.grad is not None]
+        if gradients:
+            torch._foreach_div_(gradients, tokens)
+        norm, loss = float(torch.nn.utils.get_total_norm(gradients)), total.loss / tokens
         rate = self.task.rate(progress.step)
-        if math.isfinite(norm):
-            if self.recipe.clip and norm > self.recipe.clip:
-                torch._foreach_mul_(gradients, self.recipe.clip / norm)
-            for parameters in self.optimizer.param_groups:
-                parameters["lr"] = rate
-            self.optimizer.step()
-            self.average.update(self.task.module)
-            progress.skips = 0
+        if not total.tokens:
+            self._skip("none of its pairs fits into memory", "Lower training.batch_tokens, or make the model smaller.")
+        elif not math.isfinite(norm):
+            self._skip(
+                "its gradient is not a finite number",
+                "Lower training.rate, raise training.warmup or set training.clip=1.",
+            )
+        elif self.recipe.skip_spikes and self.spikes.is_spike(norm, loss):
+            self._skip(f"a loss spike: its gradient's norm is {norm:.3g}, its loss {loss:.3g}")
         else:
-            self._skip("its gradient is not a finite number")
+            self._update(gradients, norm, rate)
         progress.seconds += time.perf_counter() - start
-        perplexity = math.exp(min(50.0, nll / tokens))
-        self.emit(
-            Stepped(progress.step, progress.epoch, loss / tokens, perplexity, rate, norm, tokens, progress.seconds)
-        )
+        perplexity = math.exp(min(50.0, total.nll / tokens))
+        self.emit(Stepped(progress.step, progress.epoch, loss, perplexity, rate, norm, total.tokens, progress.seconds))
 
-    def _skip(self, reason: str) -> None:
+    def _add(self, batch: Batch) -> Added:
+        """Add a batch's gradient to the step's."""
+        added = self.accumulator.add(batch)
+        if added.failed:
+            self.emit(Halved(self.progress.step, added.parts, added.left_out))
+        return added
+
+    def _update(self, gradients: list[Tensor], norm: float, rate: float) -> None:
+        if self.recipe.clip and norm > self.recipe.clip:
+            torch._foreach_mul_(gradients, self.recipe.clip / norm)
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = rate
+        self.optimizer.step()
+        if self.average is not None:
+            self.average.update(self.task.module)
+        self.progress.skips = 0
+
+    def _skip(self, reason: str, remedy: str | None = None) -> None:
         self.progress.skips += 1
         self.emit(Skipped(self.progress.step, reason))
         if self.progress.skips >= SKIPS_IN_A_ROW:
             raise ModelError(
-                f"training has diverged: {SKIPS_IN_A_ROW} steps in a row had no usable gradient.",
+                f"{SKIPS_IN_A_ROW} steps in a row were skipped, the last because {reason}.",
                 where=f"step {self.progress.step}",
-                remedy="Lower training.rate, raise training.warmup or set training.clip=1.",
+                remedy=remedy,
             )
 
     def _validate(self) -> None:
         progress, start = self.progress, time.perf_counter()
-        self.average.swap(self.task.module)
         self.task.module.eval()
-        validation = self.task.validate()
-        better = validation.decisive > progress.best
-        if better:
-            progress.best, progress.best_step, progress.waiting = validation.decisive, progress.step, 0
+        with carrying(self.task.module, self.average.values if self.average is not None else None):
+            validation = self.task.validate()
+            decisive = _comparable(validation.decisive)
             weights = {name: value.detach() for name, value in self.task.module.named_parameters()}
-            self.best.save(Checkpoint(progress.step, weights, {"scores": validation.scores}))
-        else:
-            progress.waiting += 1
-        self.average.swap(self.task.module)
+            better = decisive > progress.best or progress.best_step == 0
+            if better:
+                progress.best, progress.best_step, progress.waiting = decisive, progress.step, 0
+                self.best.save(Checkpoint(progress.step, weights, {"scores": validation.scores, "decisive": decisive}))
+            else:
+                progress.waiting += 1
+            if self.snapshots is not None:
+                self.snapshots.add(progress.step, decisive, weights)
         progress.seconds += time.perf_counter() - start
         self.emit(Validated(progress.step, progress.seconds, validation.scores, better, validation.samples))
+
+    def _average_snapshots(self) -> None:
+        """Score the mean of the snapshots; it is the model if it is better than the best single weights.
+
+        All of it follows from what the checkpoint counts, so a run that is killed here does the same again.
+        """
+        if self.snapshots is None:
+            return
+        progress, start = self.progress, time.perf_counter()
+        kept = self.mean.load(progress.step)
+        damaged: list[Path] = []
+        if kept is None:
+            weights, steps, damaged = self.snapshots.mean()
+            if len(steps) < 2:
+                return
+            self.task.module.eval()
+            with carrying(self.task.module, weights):
+                validation = self.task.validate()
+            values = {"scores": validation.scores, "decisive": _comparable(validation.decisive), "mean_of": steps}
+            kept = Checkpoint(progress.step, weights, values)
+            self.mean.save(kept)
+            self.mean.retain([progress.step])
+            progress.seconds += time.perf_counter() - start
+        best, _ = self.best.load_newest()
+        self.emit(
+            Averaged(
+                progress.step,
+                progress.seconds,
+                steps=kept.values["mean_of"],
+                scores=kept.values["scores"],
+                best_step=progress.best_step,
+                best_scores=best.values["scores"] if best is not None else {},
+                better=kept.values["decisive"] > progress.best,
+                damaged=[str(path) for path in damaged],
+            )
+        )
 
     def _reason_to_stop(self) -> Finished | None:
         progress, budget = self.progress, self.budget
@@ -208,30 +276,55 @@ class Trainer(Generic[Batch]):
         return Finished(progress.step, "stopped; run the same command to go on", False) if self.should_stop() else None
 
     def _save(self) -> None:
+        values = self._values()
+        if values == self._saved:  # such as when a complete run is started once more
+            return
         tensors = {f"model.{name}": value.detach() for name, value in self.task.module.named_parameters()}
-        tensors |= {f"average.{name}": value for name, value in self.average.values.items()}
         tensors |= {f"optimizer.{name}": value for name, value in optimizer_tensors(self.optimizer).items()}
-        tensors["random"] = torch.get_rng_state()  # of dropout; what else is random comes from seeds and counters
-        if torch.cuda.is_available():
-            tensors["random_cuda"] = torch.cuda.get_rng_state()
-        values = asdict(self.progress) | {"average_updates": self.average.updates}
+        tensors["random"] = torch.get_rng_state()  # which every batch takes its seed from
+        if self.average is not None:
+            tensors |= {f"average.{name}": value for name, value in self.average.values.items()}
         self.checkpoints.save(Checkpoint(self.progress.step, tensors, values))
+        if self.snapshots is not None:
+            self.snapshots.prune()
+        self._saved = values
         self.emit(Saved(self.progress.step))
+
+    def _values(self) -> dict[str, Any]:
+        """What a checkpoint holds beside tensors."""
+        values = asdict(self.progress) | {"spikes": [self.spikes.in_a_row, self.spikes.recent]}
+        if self.average is not None:
+            values["average_updates"] = self.average.updates
+        if self.snapshots is not None:
+            values["snapshots"] = self.snapshots.kept
+        return values
 
     @torch.no_grad()
     def _resume(self) -> None:
         checkpoint, damaged = self.checkpoints.load_newest()
         if checkpoint is None:
+            self.emit(Started([str(path) for path in damaged]))
             return
         tensors, values = checkpoint.tensors, dict(checkpoint.values)
-        self.average.updates = values.pop("average_updates")
-        self.progress = Progress(**values)
-        for name, parameter in self.task.module.named_parameters():
+        self.spikes.in_a_row, recent = values.pop("spikes", (0, []))
+        self.spikes.recent = [(norm, loss) for norm, loss in recent]
+        parameters = dict(self.task.module.named_parameters())
+        for name, parameter in parameters.items():
             parameter.copy_(tensors[f"model.{name}"])
-            self.average.values[name].copy_(tensors[f"average.{name}"])
+        if self.average is not None:
+            self.average.updates = values.pop("average_updates")
+            for name in parameters:
+                self.average.values[name].copy_(tensors[f"average.{name}"])
+        if self.snapshots is not None:
+            self.snapshots.kept = [(step, score) for step, score in values.pop("snapshots")]
+        self.progress = Progress(**values)
         prefix = "optimizer."
         load_optimizer(self.optimizer, {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)})
         torch.set_rng_state(tensors["random"])
-        if "random_cuda" in tensors and torch.cuda.is_available():
-            torch.cuda.set_rng_state(tensors["random_cuda"])
+        self._saved = self._values()
         self.emit(Resumed(self.progress.step, [str(path) for path in damaged]))
+
+
+def _comparable(score: float) -> float:
+    """A score that is not a number is worse than any."""
+    return -math.inf if math.isnan(score) else score

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
-import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from transduce.training.log import read_log
 
 __all__ = ["training_page"]
 
@@ -19,10 +21,10 @@ Point = tuple[float, float]
 
 def training_page(title: str, log: Path) -> str:
     """HTML of a run's log; needs nothing but the browser that opens it."""
-    events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-    # A run that was killed repeats the steps since its last checkpoint: the later report of a step counts.
-    steps = sorted({event["step"]: event for event in events if event["event"] == "Stepped"}.values(), key=_step)
-    checks = sorted({event["step"]: event for event in events if event["event"] == "Validated"}.values(), key=_step)
+    events = read_log(log)
+    steps = [event for event in events if event["event"] == "Stepped" and math.isfinite(event["loss"])]
+    checks = [event for event in events if event["event"] == "Validated"]
+    means = [event for event in events if event["event"] == "Averaged"]
     charts = [
         _chart("Training loss per token", [(event["step"], event["loss"]) for event in _thinned(steps)]),
         _chart("BLEU on the dev set", [(event["step"], event["scores"]["bleu"]) for event in checks]),
@@ -31,12 +33,11 @@ def training_page(title: str, log: Path) -> str:
         _chart("Learning rate", [(event["step"], event["rate"]) for event in _thinned(steps)]),
     ]
     return PAGE.format(
-        title=html.escape(title), summary=_summary(steps, checks), charts="".join(charts), samples=_samples(checks)
+        title=html.escape(title),
+        summary=_summary(steps, checks, means),
+        charts="".join(charts),
+        samples=_samples(checks),
     )
-
-
-def _step(event: dict[str, Any]) -> int:
-    return int(event["step"])
 
 
 def _thinned(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -49,7 +50,7 @@ def _thinned(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _summary(steps: list[dict[str, Any]], checks: list[dict[str, Any]]) -> str:
+def _summary(steps: list[dict[str, Any]], checks: list[dict[str, Any]], means: list[dict[str, Any]]) -> str:
     if not steps:
         return "No step has been made yet."
     tokens, seconds = sum(event["tokens"] for event in steps), steps[-1]["seconds"]
@@ -57,6 +58,8 @@ def _summary(steps: list[dict[str, Any]], checks: list[dict[str, Any]]) -> str:
     if checks:
         best = max(checks, key=lambda event: float(event["scores"]["bleu"]))
         words += f"; best BLEU {best['scores']['bleu']:.1f} at step {best['step']:,}"
+    if means:
+        words += f"; BLEU {means[-1]['scores']['bleu']:.1f} of the mean of {len(means[-1]['steps'])} snapshots"
     return html.escape(words + ".")
 
 

@@ -10,8 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from transduce.errors import ConfigError, nearest
 from transduce.model.config import TransformerConfig
+from transduce.text.tokenizer import check_protected
 
 __all__ = ["Budget", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
+
+VOCABULARY_SIZES = {"vocab_size", "target_vocab_size"}
+"""Fields of the model that come from the tokenizer."""
 
 
 class _Part(BaseModel):
@@ -22,11 +26,18 @@ class TokenizerRecipe(_Part):
     """How text becomes tokens."""
 
     vocab_size: int = Field(default=8000, ge=276)
-    """Pieces of the vocabulary that source and target share; a small corpus gets as many as it can bear."""
+    """Pieces of the vocabulary; a small corpus gets as many as it can bear."""
+    shared: bool = True
+    """One vocabulary for source and target, as in the paper; if false, one of this size each, which suits languages of
+    different scripts."""
     kind: Literal["bpe", "unigram"] = "bpe"
     """SentencePiece's way of learning pieces."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """BPE-dropout: the chance of each merge to be left out, anew each time a sentence is seen."""
+    protected: list[str] = Field(default_factory=list)
+    """Symbols that are never split and come through whole, such as ["<br>", "{name}"]."""
+    language_tags: bool = False
+    """Put a tag for the target language before each source, so that one model learns several; `--to` chooses."""
 
 
 class TrainingRecipe(_Part):
@@ -47,7 +58,7 @@ class TrainingRecipe(_Part):
     weight_decay: float = Field(default=0.0, ge=0)
     """Of AdamW."""
     schedule: Literal["noam", "inverse_sqrt", "cosine"] = "noam"
-    """The learning rate: the paper's, the same with a peak of your own, or a cosine to the last step."""
+    """The learning rate: the paper's, the same with a peak of your own, or a cosine down to budget.steps."""
     rate: float = Field(default=1.0, gt=0)
     """Factor on the paper's rate (noam), or the peak (the others)."""
     warmup: int = Field(default=4000, ge=1)
@@ -60,8 +71,15 @@ class TrainingRecipe(_Part):
     """The chance of each source token to be replaced by the unknown one."""
     clip: float = Field(default=0.0, ge=0)
     """Largest norm of the gradient of a step; 0 is off, as in the paper."""
+    skip_spikes: bool = True
+    """Leave out steps whose gradient is ten times the usual while the perplexity is twice that of any recent step."""
+    average: Literal["moving", "last", "best", "none"] = "moving"
+    """The weights that become the model: a moving average; or the mean of the last (as in the paper) or best few that
+    were validated, if it is better than the best of them; or simply the best."""
     average_decay: float = Field(default=0.999, ge=0, lt=1)
-    """Of the moving average of the weights that is validated and kept; 0 keeps the weights themselves."""
+    """Of the moving average; 0 keeps the weights themselves."""
+    average_count: int = Field(default=5, ge=1)
+    """How many are averaged with last and best; the paper takes 5 for its base model, 20 for its big one."""
     validate_every: int = Field(default=1000, ge=1)
     """Steps between validations."""
     checkpoint_every: int = Field(default=500, ge=1)
@@ -127,12 +145,22 @@ class Recipe(_Part):
                 where=where,
                 remedy="Use tokenizer.kind=bpe, or tokenizer.dropout=0.",
             )
-        if "vocab_size" in recipe.model:
+        for name in VOCABULARY_SIZES & recipe.model.keys():
             raise ConfigError(
-                "'model.vocab_size' is not a setting.", where=where, remedy="Set tokenizer.vocab_size instead."
+                f"'model.{name}' is not a setting.",
+                where=where,
+                remedy="Set tokenizer.vocab_size, and tokenizer.shared=false for a vocabulary each, instead.",
+            )
+        if not recipe.tokenizer.shared and recipe.model.get("tying") == "all":
+            raise ConfigError(
+                "model.tying=all is one table for both sides, but tokenizer.shared=false is a vocabulary each.",
+                where=where,
+                remedy="Use model.tying=target, or tokenizer.shared=true.",
             )
         try:
-            recipe.config(recipe.tokenizer.vocab_size)  # says now what would fail after an hour of preparation
+            check_protected(recipe.tokenizer.protected)
+            size = recipe.tokenizer.vocab_size  # says now what would fail after an hour of preparation
+            recipe.config(size, None if recipe.tokenizer.shared else size)
         except ConfigError as error:
             raise ConfigError(error.what, where=where, remedy=error.remedy) from error
         return recipe
@@ -157,9 +185,18 @@ class Recipe(_Part):
                 raise ConfigError(f"{override!r} has no readable value.", remedy="Quote it.") from error
         return self.of(values)
 
-    def config(self, vocab_size: int) -> TransformerConfig:
-        """The model that the recipe describes."""
-        return TransformerConfig.base(vocab_size, **self.model)
+    def check_budget(self) -> None:
+        """Say what the schedule needs of the budget: apart from the rest, for the command line may still set it."""
+        if self.training.schedule == "cosine" and self.budget.steps is None:
+            raise ConfigError(
+                "training.schedule=cosine falls to the last step, and no number of steps is set.",
+                remedy="Give --steps (or budget.steps), or use training.schedule=inverse_sqrt.",
+            )
+
+    def config(self, vocab_size: int, target_vocab_size: int | None = None) -> TransformerConfig:
+        """The model that the recipe describes; the second size is that of a target vocabulary of its own."""
+        apart = {} if target_vocab_size is None else {"target_vocab_size": target_vocab_size, "tying": "target"}
+        return TransformerConfig.base(vocab_size, **(apart | self.model))
 
     def dump(self) -> str:
         """As YAML; reading it gives the same recipe."""
@@ -169,7 +206,8 @@ class Recipe(_Part):
 def _known_keys() -> list[str]:
     parts: dict[str, type[BaseModel]] = {"tokenizer": TokenizerRecipe, "training": TrainingRecipe, "budget": Budget}
     settings = [f"{name}.{field}" for name, part in parts.items() for field in part.model_fields]
-    return settings + [f"model.{field}" for field in TransformerConfig.__dataclass_fields__ if field != "vocab_size"]
+    shape = [field for field in TransformerConfig.__dataclass_fields__ if field not in VOCABULARY_SIZES]
+    return settings + [f"model.{field}" for field in shape]
 
 
 def _explained(error: ValidationError, where: str | None) -> ConfigError:

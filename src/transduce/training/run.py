@@ -4,6 +4,8 @@ my-model/run/recipe.yaml     what was asked for, as resolved
 my-model/run/prepared/       the corpus as ids
 my-model/run/checkpoints/    the newest ones
 my-model/run/best/           the weights that validated best
+my-model/run/snapshots/      weights to be averaged, and mean/, their mean, if the recipe says so
+my-model/run/tensorboard/    curves for TensorBoard, where it is installed
 my-model/log.jsonl           every event
 my-model/training.html       its curves, once training is complete
 my-model/…                   the model itself, once training is complete (see transduce.bundle)
@@ -11,11 +13,10 @@ my-model/…                   the model itself, once training is complete (see 
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -24,12 +25,17 @@ from transduce.data.corpus import Corpus
 from transduce.data.prepare import Preparation, Prepared, Report, prepare
 from transduce.decoding import DecodingOptions
 from transduce.errors import ConfigError
-from transduce.model import Transformer
+from transduce.model import Transformer, TransformerConfig
+from transduce.storage import storage_errors, write_whole
+from transduce.text import Direction, Vocabularies
 from transduce.training.events import Event, Finished
+from transduce.training.log import EventLog
 from transduce.training.loop import Trainer
 from transduce.training.page import training_page
 from transduce.training.recipe import Recipe
 from transduce.training.tasks.translation import DevSet, TranslationTask
+from transduce.training.tensorboard import TensorBoard
+from transduce.training.workers import Workers
 
 __all__ = ["TrainingRun"]
 
@@ -40,53 +46,66 @@ class TrainingRun:
     def __init__(self, directory: Path, recipe: Recipe) -> None:
         self.directory, self.recipe = directory, recipe
         self.work = directory / "run"
+        recipe.check_budget()
         self._check_recipe()
 
     def prepare(
-        self, corpus: Corpus, dev: Corpus | None, allow_identical: bool = False, report: Report = lambda *_: None
+        self,
+        corpora: Sequence[Corpus],
+        dev: Sequence[Corpus] = (),
+        allow_identical: bool = False,
+        report: Report = lambda *_: None,
     ) -> Prepared:
-        """Turn the corpus into ids; done once."""
-        settings = self.recipe.tokenizer
-        preparation = Preparation(corpus, dev, settings.vocab_size, settings.kind, allow_identical=allow_identical)
-        return prepare(preparation, self.work / "prepared", report)
+        """Turn the corpora into ids; done once."""
+        settings = self.recipe.tokenizer.model_dump(exclude={"dropout"})  # which comes with each batch
+        preparation = Preparation(corpora, dev, allow_identical=allow_identical, **settings)
+        with storage_errors(self.directory):
+            return prepare(preparation, self.work / "prepared", report)
 
     def train(
         self, prepared: Prepared, emit: Callable[[Event], None], should_stop: Callable[[], bool] = lambda: False
     ) -> Finished:
         """Train until the budget is spent, nothing improves or someone asks to stop."""
-        self.work.mkdir(parents=True, exist_ok=True)
-        (self.work / "recipe.yaml").write_text(self.recipe.dump(), encoding="utf-8")
+        with storage_errors(self.directory):
+            self.work.mkdir(parents=True, exist_ok=True)
+            write_whole(self.work / "recipe.yaml", self.recipe.dump().encode())
         torch.manual_seed(self.recipe.training.seed)
         # Built on the CPU, so that a seed gives the same weights everywhere; GPUs are used but untested so far.
-        model = Transformer(self.recipe.config(prepared.tokenizer.size))
+        model = Transformer(self._config(prepared.vocabularies))
         model.to("cuda" if torch.cuda.is_available() else "cpu")
         dev = DevSet(prepared.dev, prepared.dev_sources, prepared.dev_references)
-        task = TranslationTask(model, prepared.tokenizer, prepared.train, dev, self.recipe)
-        with (self.directory / "log.jsonl").open("a", encoding="utf-8") as log:
+        settings = self.recipe.training
+        workers = Workers.suited_to(next(model.parameters()).device, settings.batch_tokens)
+        task = TranslationTask(model, prepared.vocabularies, prepared.train, dev, self.recipe, workers)
+        log, curves = EventLog(self.directory / "log.jsonl"), TensorBoard(self.work / "tensorboard")
+        with storage_errors(self.directory), log, curves, workers:
 
             def record(event: Event) -> None:
-                entry = {"event": type(event).__name__, "time": round(time.time(), 3)} | asdict(event)
-                log.write(json.dumps(entry, ensure_ascii=False) + "\n")
-                log.flush()
-                emit(event)
+                for listener in (log.write, curves.write, emit):
+                    listener(event)
 
-            trainer = Trainer(task, self.recipe.training, self.recipe.budget, self.work, record, should_stop)
+            trainer = Trainer(task, settings, self.recipe.budget, self.work, record, should_stop, workers)
             return trainer.run()
 
-    def write_bundle(self, prepared: Prepared, languages: tuple[str | None, str | None]) -> Bundle:
-        """Make the best weights the model of the directory."""
-        best, _ = Trainer.best_store(self.work).load_newest()
-        assert best is not None, "a complete run has validated at least once"
+    def write_bundle(self, prepared: Prepared, directions: Sequence[Direction]) -> Bundle:
+        """Make the best weights the model of the directory; `directions` are those of the corpora."""
+        best = Trainer.best_weights(self.work)
         config = BundleConfig(
-            architecture=asdict(self.recipe.config(prepared.tokenizer.size)),
-            source_language=languages[0],
-            target_language=languages[1],
+            architecture=asdict(self._config(prepared.vocabularies)),
+            **_languages(directions, self.recipe.tokenizer.language_tags),
         )
         scores = {"dev": best.values["scores"] | {"decoding": "greedy"}, "step": best.step}
-        card = _card(self.directory.name, prepared, best.values["scores"], languages)
+        if "mean_of" in best.values:
+            scores["mean_of_steps"] = best.values["mean_of"]
+        card = _card(self.directory.name, prepared, best.values["scores"], directions)
         page = training_page(self.directory.name, self.directory / "log.jsonl")
-        (self.directory / "training.html").write_text(page, encoding="utf-8")
-        return Bundle.write(self.directory, config, best.tensors, prepared.tokenizer, scores, card)
+        with storage_errors(self.directory):
+            write_whole(self.directory / "training.html", page.encode())
+            return Bundle.write(self.directory, config, best.tensors, prepared.vocabularies, scores, card)
+
+    def _config(self, vocabularies: Vocabularies) -> TransformerConfig:
+        target = None if vocabularies.shared else vocabularies.target.size
+        return self.recipe.config(vocabularies.source.size, target)
 
     def _check_recipe(self) -> None:
         """A run is continued with the recipe that it was begun with; only its budget may change."""
@@ -108,8 +127,19 @@ class TrainingRun:
             )
 
 
-def _card(name: str, prepared: Prepared, scores: dict[str, float], languages: tuple[str | None, str | None]) -> str:
-    direction = " → ".join(language or "?" for language in languages)
+def _languages(directions: Sequence[Direction], tagged: bool) -> dict[str, Any]:
+    """What a model's description says of languages: a side's only one, or with tags all that it writes."""
+    sources, targets = (list(dict.fromkeys(filter(None, side))) for side in zip(*directions, strict=True))
+    return {
+        "source_language": sources[0] if len(sources) == 1 else None,
+        "target_language": targets[0] if len(targets) == 1 or tagged else None,
+        "target_languages": targets if tagged else [],
+    }
+
+
+def _card(name: str, prepared: Prepared, scores: dict[str, float], directions: Sequence[Direction]) -> str:
+    described = (f"{each.source or '?'} → {each.target or '?'}" for each in directions)
+    direction = ", ".join(dict.fromkeys(described))
     options = DecodingOptions()
     return f"""# {name}
 

@@ -97,6 +97,7 @@ def test_a_tsv_with_a_wrong_column(corpus: Path) -> None:
         ("training.batch_tokens=many", "training.batch_tokens='many' cannot work"),
         ("warmup=3", "'warmup' is not a setting. Did you mean 'training.warmup'?"),
         ("tokenizer.vocab_size=10", "tokenizer.vocab_size=10 cannot work"),
+        ("training.schedule=cosine", "no number of steps is set. Give --steps"),
     ],
 )
 def test_a_wrong_setting_with_the_nearest_valid_one(corpus: Path, setting: str, message: str) -> None:

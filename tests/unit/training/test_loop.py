@@ -12,11 +12,13 @@ import torch
 from torch import nn
 
 from transduce.errors import ModelError
+from transduce.model.dropout import Dropout
 from transduce.training.checkpoint import CheckpointStore
 from transduce.training.events import Event, Finished, Resumed, Skipped, Stepped, Validated
-from transduce.training.loop import Trainer, Validation
+from transduce.training.loop import Trainer
 from transduce.training.loss import LossSum
 from transduce.training.recipe import Budget, TrainingRecipe
+from transduce.training.task import Validation
 
 
 class Regression:
@@ -24,7 +26,7 @@ class Regression:
 
     def __init__(self, poison: int | None = None) -> None:
         torch.manual_seed(4)
-        self.module = nn.Sequential(nn.Dropout(0.3), nn.Linear(6, 3))
+        self.module = nn.Sequential(Dropout(0.3), nn.Linear(6, 3))
         self.truth = torch.randn(3, 6)
         self.poison = poison
         """The batch whose loss is not a number."""
@@ -42,6 +44,12 @@ class Regression:
         if batch == (0, self.poison):
             loss = loss * float("nan")
         return LossSum(loss, loss.detach(), count)
+
+    def size(self, batch: tuple[int, int]) -> int:
+        return 1
+
+    def split(self, batch: tuple[int, int], parts: int) -> list[tuple[int, int]]:
+        return [batch]
 
     def rate(self, step: int) -> float:
         return 0.01
@@ -174,7 +182,7 @@ def test_accumulated_batches_give_the_step_of_one_large_batch(make: Make) -> Non
 
     apart, joined = Regression(), Joined()
     for task in (apart, joined):
-        task.module[0].p = 0.0  # type: ignore[union-attr]
+        task.module[0].probability = 0.0  # type: ignore[union-attr]
     first = make("apart", task=apart, steps=1, accumulate=7)
     second = make("joined", task=joined, steps=1)
     first.run()
@@ -198,7 +206,9 @@ def test_training_that_diverges_for_good_ends_with_advice(make: Make) -> None:
             loss = self.module(torch.ones(1, 6)).sum() * float("inf")
             return LossSum(loss, loss.detach(), 1)
 
-    with pytest.raises(ModelError, match=r"step 20: training has diverged.*Lower training\.rate"):
+    with pytest.raises(
+        ModelError, match=r"step 20: 20 steps in a row were skipped, .*not a finite.*Lower training\.rate"
+    ):
         make("run", task=Diverged()).run()
 
 

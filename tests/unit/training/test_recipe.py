@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
 import transduce
 from transduce.errors import ConfigError, InputError
-from transduce.training.recipe import Recipe
+from transduce.training.recipe import Budget, Recipe, TokenizerRecipe, TrainingRecipe
 from transduce.training.recipes import find_recipe, recipe_for, recipe_names
 
 SHIPPED = sorted((Path(transduce.__file__).parent / "assets" / "recipes").glob("*.yaml"))
@@ -18,7 +19,14 @@ SHIPPED = sorted((Path(transduce.__file__).parent / "assets" / "recipes").glob("
 # Every part, and values that YAML could take for something else: 1e-9 for a text, null for none.
 FULL: dict[str, Any] = {
     "model": {"d_model": 64, "heads": 2, "norm_position": "pre", "norm_epsilon": 1e-9, "d_k": None, "tying": "none"},
-    "tokenizer": {"vocab_size": 500, "kind": "unigram", "dropout": 0.0},
+    "tokenizer": {
+        "vocab_size": 500,
+        "kind": "unigram",
+        "dropout": 0.0,
+        "shared": False,
+        "language_tags": True,
+        "protected": ["<br>", "{name}", "yes", "1.5", "ɛ"],
+    },
     "training": {"warmup": 7, "rate": 1e-12, "epsilon": 1e-30, "schedule": "cosine", "optimizer": "adamw", "seed": 0},
     "budget": {"steps": 5, "epochs": None, "minutes": 0.5},
 }
@@ -41,6 +49,7 @@ def test_there_are_shipped_recipes() -> None:
 def test_every_shipped_recipe_loads_and_says_when_to_stop(path: Path) -> None:
     recipe = find_recipe(path.stem)
     assert recipe == Recipe.load(path)
+    recipe.check_budget()
     assert recipe.config(vocab_size=recipe.tokenizer.vocab_size).vocab_size == recipe.tokenizer.vocab_size
     assert any(limit is not None for limit in recipe.budget.model_dump().values())
     for part, values in yaml.safe_load(path.read_text(encoding="utf-8")).items():
@@ -48,12 +57,15 @@ def test_every_shipped_recipe_loads_and_says_when_to_stop(path: Path) -> None:
 
 
 def test_the_papers_recipe_is_the_papers() -> None:
-    """§5 and table 3: 100,000 steps, 4,000 of them warming up, Adam with β₂ 0.98 and ε 1e-9, ε_ls 0.1."""
+    """§5, §6.1, table 3: 100,000 steps, 4,000 of them warming up, Adam with β₂ 0.98 and ε 1e-9, ε_ls 0.1."""
     recipe = find_recipe("paper-base")
     training, config = recipe.training, recipe.config(37_000)
     assert (training.beta1, training.beta2, training.epsilon) == (0.9, 0.98, 1e-9)
     assert (training.schedule, training.rate, training.warmup) == ("noam", 1.0, 4000)
     assert (training.label_smoothing, training.batch_tokens, recipe.budget.steps) == (0.1, 25_000, 100_000)
+    assert (training.average, training.average_count) == ("last", 5)  # §6.1; written every ten minutes, at 0.4 s a step
+    assert training.validate_every * 0.4 / 60 == pytest.approx(10)
+    assert training.patience == 0
     assert (config.d_model, config.d_ff, config.heads, config.encoder_layers, config.dropout) == (512, 2048, 8, 6, 0.1)
 
 
@@ -156,9 +168,17 @@ WRONG_VALUES: list[tuple[str, str, Any]] = [
     ("training", "label_smoothing", 1),
     ("training", "schedule", "linear"),
     ("training", "batch_tokens", 2),
+    ("training", "average", "ema"),
+    ("training", "average_count", 0),
+    ("training", "skip_spikes", "sometimes"),
     ("tokenizer", "vocab_size", 100),
     ("tokenizer", "kind", "words"),
     ("tokenizer", "dropout", 1.0),
+    ("tokenizer", "shared", "sometimes"),
+    ("tokenizer", "protected", "<br>"),
+    ("tokenizer", "protected", [3]),
+    ("tokenizer", "language_tags", "de"),
+    ("model", "target_vocab_size", 100),
     ("budget", "steps", 0),
     ("budget", "minutes", -3),
     ("model", "d_model", 0),
@@ -194,7 +214,47 @@ def test_settings_that_clash_are_named_both() -> None:
         Recipe.of({"model": {"d_model": 100}})
 
 
+@pytest.mark.parametrize("budget", [{}, {"minutes": 5}, {"epochs": 3}])
+def test_a_cosine_needs_its_last_step(budget: dict[str, Any]) -> None:
+    """A file may leave it to the command line; a run may not."""
+    recipe = Recipe.of({"training": {"schedule": "cosine"}, "budget": budget})
+    with pytest.raises(ConfigError, match=r"schedule=cosine falls to the last step, and no number .* Give --steps"):
+        recipe.check_budget()
+    recipe.with_overrides(["budget.steps=100"]).check_budget()
+    recipe.with_overrides(["training.schedule=noam"]).check_budget()
+
+
+def test_a_vocabulary_each_gives_two_tables_of_which_the_targets_is_the_output_too() -> None:
+    recipe = Recipe.of({"tokenizer": {"shared": False}})
+    config = recipe.config(500, 400)
+    assert (config.vocab_size, config.target_vocab_size, config.tying) == (500, 400, "target")
+    assert Recipe.of({"tokenizer": {"shared": False}, "model": {"tying": "none"}}).config(500, 400).tying == "none"
+    assert Recipe().config(500).tying == "all"
+    with pytest.raises(ConfigError, match=r"model\.tying=all .* tokenizer\.shared=false .* Use model\.tying=target"):
+        Recipe.of({"tokenizer": {"shared": False}, "model": {"tying": "all"}})
+
+
+def test_symbols_that_cannot_be_protected_are_named_with_the_file(file: Path) -> None:
+    file.write_text('tokenizer: {protected: ["<br>", "two words"]}')
+    with pytest.raises(ConfigError, match=r"'two words' cannot be protected: .*white space") as caught:
+        Recipe.load(file)
+    assert caught.value.where == str(file)
+
+
+@pytest.mark.parametrize("part", [TokenizerRecipe, TrainingRecipe, Budget, Recipe])
+def test_every_setting_is_documented(part: type[BaseModel]) -> None:
+    assert all(field.description for field in part.model_fields.values())
+
+
 # Overrides
+
+
+def test_lists_are_written_as_in_yaml() -> None:
+    recipe = Recipe().with_overrides(['tokenizer.protected=["<br>","{name}"]', "tokenizer.shared=false"])
+    assert recipe.tokenizer.protected == ["<br>", "{name}"]
+    assert recipe.tokenizer.shared is False
+    assert recipe.with_overrides(["tokenizer.protected=[a=b]"]).tokenizer.protected == ["a=b"]
+    assert recipe.with_overrides(["tokenizer.protected=[]"]).tokenizer.protected == []
 
 
 def test_overrides_change_what_they_name_and_nothing_else() -> None:

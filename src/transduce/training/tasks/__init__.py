@@ -1,1 +1,1 @@
-"""What can be learned: one module a task, each a `transduce.training.loop.Task`."""
+"""What can be learned: one module a task, each a `transduce.training.task.Task`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,19 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transduce.data.batches import BatchPlan, padded
+from transduce.data.batches import BatchPlan, Indices, padded
 from transduce.data.prefetch import prefetched
 from transduce.data.shards import Ids, Pairs
 from transduce.decoding import DecodingOptions, decode
 from transduce.evaluation import quick_bleu, quick_chrf
 from transduce.model import Transformer
-from transduce.text import Tokenizer
+from transduce.model.dropout import dropout
+from transduce.text import Tokenizer, Vocabularies
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 from transduce.training.events import Sample
-from transduce.training.loop import Validation
 from transduce.training.loss import LossSum, agreement, smoothed_cross_entropy
 from transduce.training.recipe import Recipe
 from transduce.training.schedule import cosine, inverse_sqrt, noam
+from transduce.training.task import Validation
+from transduce.training.workers import Workers
 
 __all__ = ["DevSet", "TranslationBatch", "TranslationTask"]
 
@@ -52,10 +55,19 @@ class DevSet:
 class TranslationTask:
     """Learns to translate prepared pairs."""
 
-    def __init__(self, model: Transformer, tokenizer: Tokenizer, train: Pairs, dev: DevSet, recipe: Recipe) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        vocabularies: Vocabularies,
+        train: Pairs,
+        dev: DevSet,
+        recipe: Recipe,
+        workers: Workers | None = None,
+    ) -> None:
         self.module = model
-        self.tokenizer, self.recipe = tokenizer, recipe
+        self.vocabularies, self.recipe = vocabularies, recipe
         self.train, self.dev = train, dev
+        self.workers = workers or Workers()
         self.device = next(model.parameters()).device
         self.plan = BatchPlan(train, recipe.training.batch_tokens, recipe.training.seed)
 
@@ -78,6 +90,17 @@ class TranslationTask:
         apart = agreement(hidden.float(), other.float(), weight, batch.labels, PAD)
         return LossSum((part.loss + second.loss) / 2 + settings.r_drop * apart, part.nll, part.tokens)
 
+    def size(self, batch: TranslationBatch) -> int:
+        """Tokens of both sides, padding included."""
+        return batch.source.numel() + batch.target.numel()
+
+    def split(self, batch: TranslationBatch, parts: int) -> list[TranslationBatch]:
+        """A batch as some of fewer pairs, each without the padding that it does not need."""
+        rows = -(-len(batch.source) // parts)
+        starts = range(0, len(batch.source), rows)
+        groups = ([side[start : start + rows] for side in batch] for start in starts)
+        return [TranslationBatch(*(side[:, (side != PAD).any(0)] for side in group)) for group in groups]
+
     def rate(self, step: int) -> float:
         """The learning rate of the recipe's schedule."""
         settings = self.recipe.training
@@ -85,19 +108,21 @@ class TranslationTask:
             return settings.rate * noam(step, self.module.config.d_model, settings.warmup)
         if settings.schedule == "inverse_sqrt":
             return inverse_sqrt(step, settings.rate, settings.warmup)
-        return cosine(step, settings.rate, settings.warmup, total=self.recipe.budget.steps or 100_000)
+        assert self.recipe.budget.steps is not None, "the recipe was checked"
+        return cosine(step, settings.rate, settings.warmup, total=self.recipe.budget.steps)
 
     def validate(self) -> Validation:
         """Perplexity of the dev set, and BLEU and chrF of its greedy translation."""
-        nll = tokens = 0.0
-        with torch.inference_mode():
-            for indices in BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0):
-                part = self.loss(self._batch(self.dev.pairs, indices, None))
-                nll, tokens = nll + float(part.nll), tokens + part.tokens
-        translations = self._translated()
+        plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
+        parts = self.workers.map(self._likelihood, plan)
+        loss = sum(nll for nll, _ in parts) / sum(tokens for _, tokens in parts)
+        translations = [""] * len(self.dev.pairs)
+        for indices, texts in zip(plan, self.workers.map(self._translated, plan), strict=True):
+            for index, text in zip(indices, texts, strict=True):
+                translations[index] = text
         references = list(self.dev.references)
         bleu, chrf = quick_bleu(translations, references), quick_chrf(translations, references)
-        scores = {"bleu": bleu, "chrf": chrf, "loss": nll / tokens, "perplexity": math.exp(min(50.0, nll / tokens))}
+        scores = {"bleu": bleu, "chrf": chrf, "loss": loss, "perplexity": math.exp(min(50.0, loss))}
         decisive = -scores["loss"] if self.recipe.training.metric == "loss" else scores[self.recipe.training.metric]
         if self.recipe.training.metric == "bleu" and bleu < 1:
             decisive = -scores["loss"]  # early on BLEU is zero for all weights alike; likelihood tells them apart
@@ -106,7 +131,8 @@ class TranslationTask:
 
     def _with_unknowns(self, source: Tensor) -> Tensor:
         """Word dropout: some source tokens become the unknown one."""
-        dropped = torch.rand(source.shape, device=source.device) < self.recipe.training.word_dropout
+        dropped = dropout(torch.ones(source.shape, device=source.device), self.recipe.training.word_dropout) == 0
+        dropped[:, : self._tags] = False
         return source.masked_fill(dropped & (source > UNKNOWN), UNKNOWN)
 
     def _precision(self) -> torch.autocast:
@@ -114,17 +140,19 @@ class TranslationTask:
         fits = self.device.type == "cuda" and torch.cuda.is_bf16_supported()
         return torch.autocast(self.device.type, torch.bfloat16, enabled=fits)
 
-    def _translated(self) -> list[str]:
-        """Greedy translations of the dev set, in its order."""
-        translations = [""] * len(self.dev.pairs)
-        options = DecodingOptions(beam=1, suppress=(PAD, BOS, UNKNOWN))
-        for indices in BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0):
-            source = self._batch(self.dev.pairs, indices, None).source
-            for index, (best, *_) in zip(indices, decode(self.module, source, options), strict=True):
-                translations[index] = self.tokenizer.decode(best.tokens)
-        return translations
+    def _likelihood(self, indices: Indices) -> tuple[float, int]:
+        """Negative log-likelihood of some pairs of the dev set, and their tokens."""
+        with torch.inference_mode():
+            part = self.loss(self._batch(self.dev.pairs, indices, None))
+            return float(part.nll), part.tokens
 
-    def _batch(self, pairs: Pairs, indices: np.ndarray, sampled: tuple[int, int] | None) -> TranslationBatch:
+    def _translated(self, indices: Indices) -> list[str]:
+        """Greedy translations of some pairs of the dev set."""
+        options = DecodingOptions(beam=1, suppress=self.vocabularies.target.unwritten)
+        source = self._batch(self.dev.pairs, indices, None).source
+        return [self.vocabularies.target.decode(best.tokens) for best, *_ in decode(self.module, source, options)]
+
+    def _batch(self, pairs: Pairs, indices: Indices, sampled: tuple[int, int] | None) -> TranslationBatch:
         """The pairs as tensors; `sampled` is the epoch and number that seed BPE-dropout."""
         sources, targets = ([pairs.ids(side, int(index)) for index in indices] for side in ("source", "target"))
         if sampled is not None and self.recipe.tokenizer.dropout:
@@ -143,8 +171,16 @@ class TranslationTask:
         self, sources: list[Ids], targets: list[Ids], sampled: tuple[int, int]
     ) -> tuple[list[Ids], list[Ids]]:
         """The same texts cut into other pieces: ids decode to their text exactly, so no text needs to be kept."""
-        texts = [self.tokenizer.decode(ids) for ids in (*sources, *targets)]
-        seed = int(np.random.default_rng((self.recipe.training.seed, *sampled)).integers(2**31))
-        cut = self.tokenizer.encode_sampled(texts, self.recipe.tokenizer.dropout, seed)
-        arrays = [np.array(ids, dtype=np.uint32) for ids in cut]
-        return arrays[: len(sources)], arrays[len(sources) :]
+        generator = random.Random(int(np.random.default_rng((self.recipe.training.seed, *sampled)).integers(2**31)))
+
+        def cut(tokenizer: Tokenizer, rows: list[Ids], tags: int) -> list[Ids]:
+            texts = [tokenizer.decode(ids[tags:]) for ids in rows]
+            new = tokenizer.encode_sampled(texts, self.recipe.tokenizer.dropout, generator)
+            return [np.array([*ids[:tags], *pieces], dtype=np.uint32) for ids, pieces in zip(rows, new, strict=True)]
+
+        return cut(self.vocabularies.source, sources, self._tags), cut(self.vocabularies.target, targets, 0)
+
+    @property
+    def _tags(self) -> int:
+        """Ids at the start of each source that are no text but ask for a language: they are never changed."""
+        return int(self.recipe.tokenizer.language_tags)

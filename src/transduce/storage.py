@@ -1,0 +1,61 @@
+"""Writing so that nothing is lost: a file appears whole or not at all, and a full disk is said in words."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from transduce.errors import StorageError
+
+__all__ = ["storage_errors", "sync", "write_whole"]
+
+FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file would be larger than the system allows",
+}
+
+
+@contextmanager
+def storage_errors(directory: Path) -> Iterator[None]:
+    """Raise what the system says about files inside the block as a StorageError; `directory` is where they are."""
+    try:
+        yield
+    except BrokenPipeError:  # the reader of our output has left: nothing is wrong with a file
+        raise
+    except OSError as error:
+        full = FULL.get(error.errno or 0)
+        raise StorageError(
+            f"{full or error.strerror or error}.",
+            where=str(error.filename or directory),
+            remedy=f"{'Free some space' if full else 'Put that right'} and run the same command: it goes on where "
+            "it was, and what was complete before is untouched.",
+        ) from error
+
+
+def write_whole(path: Path, contents: bytes) -> None:
+    """Write a file aside, sync and rename it: a reader sees the old one or the new one, never half of one."""
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        with aside.open("wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError:
+        aside.unlink(missing_ok=True)  # half a file would fill the disk further
+        raise
+
+
+def sync(path: Path) -> None:
+    """Ask the system to put a file, or a directory's entries, on the disk now."""
+    if path.is_dir() and os.name == "nt":  # Windows cannot open directories; its renames are journalled
+        return
+    descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

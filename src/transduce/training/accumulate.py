@@ -1,0 +1,124 @@
+"""Gradients of batches, added up: shared among workers, and halved where memory has no room."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from transduce.model.dropout import randomness
+from transduce.training.task import Task
+from transduce.training.workers import Workers
+
+__all__ = ["Accumulator", "Added", "is_out_of_memory"]
+
+Batch = TypeVar("Batch")
+Gradient = list[Tensor | None]
+"""By parameter; None where a parameter had no part in the loss."""
+
+NO_MEMORY = ("can't allocate memory", "cannot allocate memory", "not enough memory", "out of memory", "bad_alloc")
+"""What PyTorch's allocators say, in small letters: that of CPUs has no error class of its own."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a batch has added to the gradient, and how."""
+
+    loss: float = 0.0
+    nll: float = 0.0
+    tokens: int = 0
+    parts: int = 0
+    """In how many parts it was computed."""
+    left_out: int = 0
+    """Rows that did not fit even by themselves."""
+    failed: bool = False
+    """Whether it, or a part of it, was found not to fit; False if it was known before."""
+
+    def __add__(self, other: Added) -> Added:
+        return Added(
+            self.loss + other.loss,
+            self.nll + other.nll,
+            self.tokens + other.tokens,
+            self.parts + other.parts,
+            self.left_out + other.left_out,
+            self.failed or other.failed,
+        )
+
+
+class Accumulator(Generic[Batch]):
+    """Adds the gradients of batches to those that the parameters have.
+
+    Losses are sums over tokens, so the gradients of a batch's parts add up to its own: parts are what several workers
+    take at once, and what is left of a batch that does not fit.
+    """
+
+    def __init__(self, task: Task[Batch], workers: Workers | None = None) -> None:
+        self.task, self.workers = task, workers or Workers()
+        self.parameters = list(task.module.parameters())
+        self.too_large = math.inf
+        """Size from which batches are halved at once. It starts afresh with each start of a run, and may: a batch that
+        fails first and one that is halved at once give the same gradient."""
+
+    def add(self, batch: Batch) -> Added:
+        """Add the gradient of a batch, in parts if need be."""
+        shares = self.task.split(batch, self.workers.count)
+        # A seed for each: what is drawn at random does not depend on who is done first, nor on what has failed.
+        seeds = torch.randint(2**31, (len(shares),)).tolist()
+        found = self.workers.map(lambda share: self._gradient(*share), list(zip(shares, seeds, strict=True)))
+        total = Added()
+        for gradient, added in found:
+            self._add(gradient)
+            total += added
+        return total
+
+    def _gradient(self, batch: Batch, seed: int) -> tuple[Gradient, Added]:
+        """The gradient of a batch, by parameter; halved if memory has no room for it."""
+        halves = self.task.split(batch, 2)
+        failed = False
+        if len(halves) == 1 or self.task.size(batch) < self.too_large:
+            found = self._attempt(batch, seed)
+            if found is not None:
+                return found
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            failed = True
+        if len(halves) == 1:
+            return [None] * len(self.parameters), Added(left_out=1, failed=failed)
+        self.too_large = min(self.too_large, self.task.size(batch))
+        one, other = (self._gradient(half, 2 * seed + number) for number, half in enumerate(halves, start=1))
+        return _sum(one[0], other[0]), one[1] + other[1] + Added(failed=failed)
+
+    def _attempt(self, batch: Batch, seed: int) -> tuple[Gradient, Added] | None:
+        """The gradient of a batch as a whole; None if memory has no room for it."""
+        try:
+            with randomness(seed):
+                part = self.task.loss(batch)
+                gradient = torch.autograd.grad(part.loss, self.parameters, allow_unused=True)
+            return list(gradient), Added(part.loss.item(), part.nll.item(), part.tokens, parts=1)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        return None  # here and not above: an error that is being handled holds on to the memory
+
+    def _add(self, gradient: Gradient) -> None:
+        total = _sum([parameter.grad for parameter in self.parameters], gradient)
+        for parameter, value in zip(self.parameters, total, strict=True):
+            parameter.grad = value
+
+
+def _sum(one: Gradient, other: Gradient) -> Gradient:
+    """Both gradients; the first one's tensors are used for it."""
+    pairs = [(mine, more) for mine, more in zip(one, other, strict=True) if mine is not None and more is not None]
+    if pairs:
+        torch._foreach_add_([mine for mine, _ in pairs], [more for _, more in pairs])
+    return [more if mine is None else mine for mine, more in zip(one, other, strict=True)]
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether an error says that memory could not be had."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in NO_MEMORY)

@@ -1,0 +1,56 @@
+"""What the loop asks of whatever is learned: batches, their loss, how good the weights are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from torch import nn
+
+from transduce.training.events import Sample
+from transduce.training.loss import LossSum
+
+__all__ = ["Task", "Validation"]
+
+Batch = TypeVar("Batch")
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How good the weights are."""
+
+    scores: dict[str, float]
+    """By name, for people and logs."""
+    decisive: float
+    """The one that decides which weights are best; larger is better."""
+    samples: list[Sample]
+
+
+class Task(Protocol[Batch]):
+    """What is learned."""
+
+    @property
+    def module(self) -> nn.Module:
+        """Whose parameters are trained."""
+
+    def batches(self, epoch: int, start: int) -> Iterator[Batch]:
+        """The batches of an epoch from number `start` on; the same each time they are asked for."""
+
+    def loss(self, batch: Batch) -> LossSum:
+        """Summed over the tokens of a batch.
+
+        Called by several threads at once. What it draws at random comes from `transduce.model.dropout`.
+        """
+
+    def size(self, batch: Batch) -> int:
+        """What the memory that a batch needs grows with, such as its tokens with padding."""
+
+    def split(self, batch: Batch, parts: int) -> list[Batch]:
+        """A batch as at most so many of fewer rows; itself if it has only one."""
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, from 1."""
+
+    def validate(self) -> Validation:
+        """Score the module's present weights."""

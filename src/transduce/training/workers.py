@@ -1,0 +1,60 @@
+"""Threads that share the work of a step: each has rows of its own.
+
+On a CPU, PyTorch shares the work of every single operation among its threads. At the sizes of a small translator these
+wait for each other much of the time, and stand still when anything else runs. Threads that have a part of the batch
+each, and meet once a step, do not (measured: docs/log.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import TypeVar
+
+import torch
+
+__all__ = ["Workers"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+TOKENS_EACH = 512
+"""With fewer, a worker's matrix products become slow."""
+
+
+class Workers:
+    """So many threads; while in use, PyTorch has the machine's threads divided among them."""
+
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
+        self._pool: ThreadPoolExecutor | None = None
+        self._threads = torch.get_num_threads()
+
+    @classmethod
+    def suited_to(cls, device: torch.device, batch_tokens: int) -> Workers:
+        """On a CPU one for each thread, as long as a batch has enough for each to do; on a GPU one."""
+        return cls(max(1, min(torch.get_num_threads(), batch_tokens // TOKENS_EACH)) if device.type == "cpu" else 1)
+
+    def __enter__(self) -> Workers:
+        if self.count > 1:
+            self._threads = torch.get_num_threads()
+            each = max(1, self._threads // self.count)
+            torch.set_num_threads(each)
+            # OpenMP has a number of threads for each thread that calls it.
+            self._pool = ThreadPoolExecutor(self.count, initializer=lambda: torch.set_num_threads(each))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+            torch.set_num_threads(self._threads)
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """The function of each item, in order; outside a `with` block one after the other."""
+        if self._pool is None or len(items) == 1:
+            return [function(item) for item in items]
+        return list(self._pool.map(function, items))
