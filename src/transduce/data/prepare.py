@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from hashlib import blake2b
 from itertools import compress, groupby, islice
 from operator import itemgetter, not_
 from pathlib import Path
@@ -23,7 +24,7 @@ from transduce.errors import ConfigError, InputError, nearest
 from transduce.text import NORMALISATION, Vocabularies
 from transduce.text.tokenizer import SubwordKind
 
-__all__ = ["Preparation", "Prepared", "Report", "prepare"]
+__all__ = ["Preparation", "Prepared", "Report", "prepare", "prepared_otherwise"]
 
 SAMPLE_PAIRS = 200_000
 """Pairs that the vocabulary is learned from."""
@@ -131,6 +132,12 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
         ) from error
 
 
+def prepared_otherwise(preparation: Preparation, directory: Path) -> bool:
+    """Whether other text, or text with other settings, was prepared there before."""
+    summary = directory / "prepared.json"
+    return summary.is_file() and not _is_current(summary, preparation.fingerprint())
+
+
 def _is_current(summary: Path, fingerprint: str) -> bool:
     try:
         return bool(json.loads(summary.read_text(encoding="utf-8"))["fingerprint"] == fingerprint)
@@ -236,10 +243,17 @@ def _encode(vocabularies: Vocabularies, pairs: list[Pair], language: str | None,
 
 
 def _state(corpus: Corpus) -> list[Any]:
-    """What changes when a corpus does."""
+    """What changes when a corpus does: its contents, not where the files lie or how old they are."""
     files = [path for path in (corpus.source, corpus.target) if path]
-    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return [states, corpus.weight, corpus.direction]
+    return [[_digest(path) for path in files], corpus.weight, corpus.direction]
+
+
+def _digest(path: Path) -> str:
+    digest = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _sample(pairs: Iterable[Pair]) -> list[Pair]:

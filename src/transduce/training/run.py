@@ -22,7 +22,7 @@ import torch
 
 from transduce.bundle import Bundle, BundleConfig
 from transduce.data.corpus import Corpus
-from transduce.data.prepare import Preparation, Prepared, Report, prepare
+from transduce.data.prepare import Preparation, Prepared, Report, prepare, prepared_otherwise
 from transduce.decoding import DecodingOptions
 from transduce.errors import ConfigError
 from transduce.model import Transformer, TransformerConfig
@@ -46,6 +46,7 @@ class TrainingRun:
     def __init__(self, directory: Path, recipe: Recipe) -> None:
         self.directory, self.recipe = directory, recipe
         self.work = directory / "run"
+        self._prepared = self.work / "prepared"
         recipe.check_budget()
         self._check_recipe()
 
@@ -60,7 +61,13 @@ class TrainingRun:
         settings = self.recipe.tokenizer.model_dump(exclude={"dropout"})  # which comes with each batch
         preparation = Preparation(corpora, dev, allow_identical=allow_identical, **settings)
         with storage_errors(self.directory):
-            return prepare(preparation, self.work / "prepared", report)
+            if any((self.work / "checkpoints").glob("step-*")) and prepared_otherwise(preparation, self._prepared):
+                raise ConfigError(
+                    f"the run there was begun with other text than {preparation.name}, or with other weights.",
+                    where=str(self.directory),
+                    remedy="Give another directory with -o, or the old text.",
+                )
+            return prepare(preparation, self._prepared, report)
 
     def train(
         self, prepared: Prepared, emit: Callable[[Event], None], should_stop: Callable[[], bool] = lambda: False

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from transduce.bundle import Bundle
 from transduce.cli.main import app
-from transduce.errors import ConfigError, TransduceError
+from transduce.errors import ConfigError, InputError, TransduceError
 from transduce.training.recipe import Recipe
 from transduce.translator import Translator
 
@@ -143,3 +143,20 @@ def test_several_languages_without_tags_are_remarked_upon(folder: Path) -> None:
     shown = transduce("train", *files, "-o", folder / "untagged", "--languages", "en-de,en-fr", "--steps", 1, *untagged)
     assert "Several target languages (de, fr): tokenizer.language_tags=true" in " ".join(shown.output.split())
     assert Bundle.open(folder / "untagged").config.target_language is None
+
+
+def test_a_run_is_not_continued_with_other_text_or_weights(folder: Path) -> None:
+    before = {path: path.read_bytes() for path in (folder / "model").rglob("*") if path.is_file()}
+    other = [folder / "a.en", folder / "a.de", "-o", folder / "model", "--languages", "en-de", *SETTINGS]
+    with pytest.raises(ConfigError, match=r"begun with other text than a\.en \+ a\.de.*another directory with -o"):
+        transduce("train", *other, "--steps", 20)
+    assert {path: path.read_bytes() for path in (folder / "model").rglob("*") if path.is_file()} == before
+
+
+def test_evaluate_takes_a_tsv_or_the_name_of_a_built_in_corpus(folder: Path) -> None:
+    report = json.loads(transduce("evaluate", folder / "model", folder / "b.tsv", "--beam", 1, "--json").stdout)
+    assert report["sentences"] == len(SOURCES)
+    with pytest.raises(InputError, match=r"neither a file nor a built-in corpus.*tatoeba-en-de"):
+        transduce("evaluate", folder / "model", "tatoeba-en-du")
+    with pytest.raises(InputError, match=r"a\.en: its translations are missing"):
+        transduce("evaluate", folder / "model", folder / "a.en")

@@ -109,11 +109,21 @@ def test_a_changed_file_is_prepared_anew(write: Write, tmp_path: Path, name: str
     what = preparation(write(), dev=[write("dev", DEV_SOURCES, DEV_TARGETS)])
     prepare(what, tmp_path / "out")
     path = tmp_path / name
+    time = path.stat().st_mtime_ns
     path.write_text(path.read_text().replace("river", "ocean"))  # as long as before
-    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 1_000_000_000))
+    os.utime(path, ns=(time, time))  # and as old
     assert stages(what, tmp_path / "out") != []
     read = everything(prepare(what, tmp_path / "out"))
     assert any("ocean" in line for lines in read if isinstance(lines, list) for line in lines)
+
+
+def test_a_file_that_was_moved_or_touched_is_not(write: Write, tmp_path: Path) -> None:
+    corpus = write()
+    prepare(preparation(corpus), tmp_path / "out")
+    os.utime(corpus.source, ns=(1, 1))
+    assert corpus.target is not None
+    moved = replace(corpus, target=corpus.target.rename(tmp_path / "elsewhere.xx"), languages=corpus.direction)
+    assert stages(preparation(moved), tmp_path / "out") == []
 
 
 def test_a_dev_set_given_later_is_prepared_anew(write: Write, tmp_path: Path) -> None:
