@@ -50,10 +50,10 @@ class Translator:
     >>> translator.translate("How are you?").text
     """
 
-    def __init__(self, bundle: Bundle, engine: EngineName = "auto") -> None:
+    def __init__(self, bundle: Bundle, engine: EngineName | Engine = "auto") -> None:
         self.bundle = bundle
         self.vocabularies = bundle.vocabularies()
-        self.engine = self._chosen(engine)
+        self.engine = self._chosen(engine) if isinstance(engine, str) else engine
 
     @classmethod
     def load(cls, model: str | Path, engine: EngineName = "auto") -> Translator:

@@ -13,7 +13,7 @@ import torch
 
 from transduce.bundle import Bundle, BundleConfig
 from transduce.decoding import DecodingOptions
-from transduce.engines.ctranslate2_engine import CTranslate2Engine
+from transduce.engines.ctranslate2_engine import POSITIONS, CTranslate2Engine
 from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import BundleError
 from transduce.interop.ctranslate2 import compile_model
@@ -116,6 +116,19 @@ def test_options_mean_the_same_on_both_engines(model_path: Path, options: dict[s
         else:  # searches end differently: CTranslate2 when the beam is full, ours when nothing better can come
             assert our_list[0].score >= their_list[0].score - 0.02
     assert same >= 0.5 * len(sources)
+
+
+def test_texts_beyond_the_compiled_positions_are_decoded_by_the_other_engine(model_path: Path) -> None:
+    bundle = Bundle.open(model_path)
+    torch_engine = TorchEngine(bundle.model())
+    fast = CTranslate2Engine(model_path / "ctranslate2", bundle.vocabularies(), fallback=lambda: torch_engine)
+    short, long = [270, 275, 280], [270 + index % 20 for index in range(POSITIONS)]
+    for options in (
+        DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=8),
+        DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=POSITIONS + 20),
+    ):
+        ours, theirs = (each.decode([short, long, long[:-1]], options) for each in (torch_engine, fast))
+        assert [best.tokens for (best,) in theirs] == [best.tokens for (best,) in ours]
 
 
 def test_the_engine_is_chosen_by_what_the_model_has(model_path: Path) -> None:

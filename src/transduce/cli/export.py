@@ -1,24 +1,42 @@
-"""`transduce export`: a model in other tools' formats."""
+"""`transduce export`: a model in other tools' formats, and what it translates otherwise there."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from transduce.errors import InputError
+from transduce.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from transduce.bundle import Bundle
+    from transduce.interop.parity import Parity
 
 __all__ = ["export"]
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    model: Annotated[Path, typer.Argument(help="Directory or name of a trained model.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write.")],
     to: Annotated[Literal["ctranslate2"], typer.Option(help="Whose format.")] = "ctranslate2",
     quantization: Annotated[
         Literal["int8", "float32"] | None, typer.Option(help="int8 is smaller and faster; the default unless narrow.")
     ] = None,
+    float32: Annotated[bool, typer.Option("--float32", help="The same as --quantization float32.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Translate with both and compare; written to parity.json.")
+    ] = True,
+    verify_text: Annotated[
+        Path | None,
+        typer.Option(
+            help="What to compare on: text, one sentence a line, a .tsv with references, or a built-in corpus; else "
+            "the dev set of a built-in corpus of the model's languages."
+        ),
+    ] = None,
+    verify_sentences: Annotated[int, typer.Option(min=1, help="How many sentences to compare at most.")] = 300,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
     """Write a model in another tool's format. CTranslate2 translates it without PyTorch."""
@@ -26,13 +44,88 @@ def export(
 
     if output.exists() and not force:
         raise InputError("something is there already.", where=str(output), remedy="Give another -o, or --force.")
-    with Console(stderr=True).status("Compiling …"):
-        from transduce.bundle import Bundle
+    if float32 and quantization == "int8":
+        raise ConfigError("--float32 and --quantization int8 cannot both be.", remedy="Leave one of them out.")
+    console = Console(stderr=True)
+    with console.status("Compiling …"):
+        from transduce.bundle import Bundle, find_model
         from transduce.interop.ctranslate2 import compile_model
 
-        bundle = Bundle.open(model)
+        bundle = Bundle.open(find_model(model))
+        text = _verified_text(bundle, verify_text) if verify else None  # before the work, so that a mistake costs none
         vocabularies = bundle.vocabularies()
-        compile_model(bundle.model(), vocabularies, output, quantization)
+        compile_model(bundle.model(), vocabularies, output, "float32" if float32 else quantization)
     size = sum(file.stat().st_size for file in output.rglob("*")) / 1e6
-    names = " and ".join(str(model / name) for name in vocabularies.files())
+    report = None
+    if text is not None:
+        with console.status("Translating with both …"):
+            report = _compared(bundle, output, _spread(*text, verify_sentences))
+    if as_json:
+        values = report.as_dict() if report else None
+        entry = {"output": str(output), "megabytes": size, "parity": values}
+        typer.echo(json.dumps(entry, ensure_ascii=False, indent=2))
+        return
+    names = " and ".join(str(bundle.path / name) for name in vocabularies.files())
     typer.echo(f"Wrote {output} ({size:.1f} MB). Its tokenizer is {names}.")
+    if report is not None:
+        _show(report)
+    elif verify:
+        typer.echo("Not verified: no built-in corpus has its languages. Give --verify-text FILE to compare.")
+
+
+def _verified_text(bundle: Bundle, given: Path | None) -> tuple[list[str], list[str] | None] | None:
+    """Sentences to compare on, and their references where they are known; None where there is nothing."""
+    from transduce.cli.corpus_arguments import measured_corpus
+    from transduce.data.builtin import BUILTIN, builtin_corpus
+    from transduce.data.corpus import is_tsv, read_lines
+
+    if given is not None:
+        if given.is_file() and not is_tsv(given):
+            lines = [line for line in read_lines(given) if line.strip()]
+            if not lines:
+                raise InputError("there is no text to compare on.", where=str(given), remedy="Give another file.")
+            return lines, None
+        corpus = measured_corpus(given, None)
+    else:
+        languages = (bundle.config.source_language, bundle.config.target_language)
+        names = [one.name for one in BUILTIN.values() if (one.source_language, one.target_language) == languages]
+        if not names:
+            return None
+        corpus = builtin_corpus(names[0], "dev")
+    pairs = list(corpus.pairs(allow_identical=True))
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
+def _spread(sources: list[str], references: list[str] | None, most: int) -> tuple[list[str], list[str] | None]:
+    """At most so many of the sentences, from all over the text."""
+    count = min(most, len(sources))
+    chosen = [place * len(sources) // count for place in range(count)]
+    return [sources[index] for index in chosen], references and [references[index] for index in chosen]
+
+
+def _compared(bundle: Bundle, output: Path, text: tuple[list[str], list[str] | None]) -> Parity:
+    """What the exported model makes of the text, against PyTorch; also written into its directory."""
+    from transduce.engines.ctranslate2_engine import CTranslate2Engine
+    from transduce.interop.ctranslate2 import OTHER_MEANINGS
+    from transduce.interop.parity import parity
+    from transduce.storage import storage_errors, write_whole
+    from transduce.translator import Translator
+
+    ours = Translator(bundle, "torch")
+    exported = Translator(bundle, CTranslate2Engine(output, ours.vocabularies, lambda: ours.torch_engine))
+    report = parity(ours, exported, *text, other_meanings=OTHER_MEANINGS)
+    with storage_errors(output):
+        write_whole(output / "parity.json", json.dumps(report.as_dict(), ensure_ascii=False, indent=2).encode() + b"\n")
+    return report
+
+
+def _show(report: Parity) -> None:
+    from transduce.cli.tables import print_scores
+    from transduce.interop.parity import parity_table
+
+    print_scores(*parity_table(report), [])
+    for each in report.differences:
+        typer.echo(f"\n{each.source}\n  PyTorch:  {each.ours}\n  exported: {each.exported}")
+    typer.echo("\nCalled without transduce, these settings mean something else there:")
+    for name, meaning in report.other_meanings.items():
+        typer.echo(f"  {name}: {meaning}")

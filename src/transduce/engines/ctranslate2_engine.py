@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from transduce.decoding import DecodingOptions, Hypothesis
 from transduce.decoding.penalty import length_penalty
@@ -13,10 +14,12 @@ from transduce.errors import BundleError
 from transduce.text import Vocabularies
 from transduce.text.tokenizer import EOS, UNKNOWN
 
-__all__ = ["CTranslate2Engine"]
+__all__ = ["POSITIONS", "CTranslate2Engine"]
 
 BATCH = 32
 """Sentences that a worker decodes at once: many small batches beat few large ones."""
+POSITIONS = 512
+"""The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
 PLAIN = DecodingOptions()
 
 
@@ -26,8 +29,8 @@ class CTranslate2Engine:
     Beam search, n-best, length limits, suppressed tokens and every length penalty mean what they mean elsewhere: all
     hypotheses of the beam are asked for without penalty and ranked here. CTranslate2 ends a search when as many
     hypotheses as the beam are complete, where ours goes on while one can still win; a test measures how rarely that
-    matters. What it cannot do the same way (sampling, prefixes, repetition guards, output at the length limit) goes to
-    `fallback`.
+    matters. What it cannot do the same way (sampling, prefixes, repetition guards, output at the length limit, texts
+    beyond its positions) goes to `fallback`.
     """
 
     def __init__(self, path: Path, vocabularies: Vocabularies, fallback: Callable[[], Engine]) -> None:
@@ -50,35 +53,44 @@ class CTranslate2Engine:
             return []
         if not _is_plain(options):
             return self._fallback().decode(sources, options)
-        limits = [options.max_length(len(source) + 1) for source in sources]
-        results = self._translator.translate_batch(
+        found: dict[int, list[Hypothesis]] = {}
+        short = [index for index, source in enumerate(sources) if len(source) < POSITIONS]
+        limits = {index: min(options.max_length(len(sources[index]) + 1), POSITIONS) for index in short}
+        if short:
+            results = self._results([sources[index] for index in short], max(limits.values()), options)
+            for index, result in zip(short, results, strict=True):
+                # Whoever comes near its own limit may have been cut at the longest one's: such sentences are rare.
+                if all(len(pieces) + 1 < limits[index] for pieces in result.hypotheses):
+                    found[index] = self._ranked(result.hypotheses, result.scores, options)
+        if left := [index for index in range(len(sources)) if index not in found]:
+            found |= zip(left, self._fallback().decode([sources[index] for index in left], options), strict=True)
+        return [found[index] for index in range(len(sources))]
+
+    def _results(self, sources: list[Sequence[int]], limit: int, options: DecodingOptions) -> list[Any]:
+        """CTranslate2's results: as many hypotheses as the beam for each source, with their log-probabilities."""
+        results: list[Any] = self._translator.translate_batch(
             [[self._source_pieces[token] for token in (*source, EOS)] for source in sources],
             beam_size=options.beam,
             num_hypotheses=options.beam,
             length_penalty=0,
             max_batch_size=BATCH,
             max_input_length=0,
-            max_decoding_length=max(limits),
+            max_decoding_length=limit,
             min_decoding_length=options.min_length,
             disable_unk=UNKNOWN in options.suppress,
             suppress_sequences=[[self._target_pieces[token]] for token in options.suppress if token != UNKNOWN] or None,
             return_scores=True,
         )
-        ranked = [self._ranked(result.hypotheses, result.scores, options) for result in results]
-        # Whoever comes near its own limit may have been cut at the longest one's: such sentences are rare.
-        cut = [i for i, found in enumerate(ranked) if any(len(each.tokens) >= limits[i] for each in found)]
-        if cut:
-            again = self._fallback().decode([sources[index] for index in cut], options)
-            for index, hypotheses in zip(cut, again, strict=True):
-                ranked[index] = hypotheses
-        return ranked
+        return results
 
     def _ranked(self, texts: list[list[str]], totals: list[float], options: DecodingOptions) -> list[Hypothesis]:
-        hypotheses = []
-        for pieces, total in zip(texts, totals, strict=True):
-            tokens = [*(self._target_ids[piece] for piece in pieces), EOS]
-            hypotheses.append(Hypothesis(tokens, total / length_penalty(float(len(tokens)), options), total, []))
-        return sorted(hypotheses, key=lambda each: -each.score)[: options.n_best]
+        scores = [
+            total / length_penalty(float(len(pieces) + 1), options) for pieces, total in zip(texts, totals, strict=True)
+        ]
+        best = sorted(range(len(texts)), key=lambda index: -scores[index])[: options.n_best]
+        return [
+            Hypothesis([*(self._target_ids[piece] for piece in texts[i]), EOS], scores[i], totals[i], []) for i in best
+        ]
 
 
 def _is_plain(options: DecodingOptions) -> bool:

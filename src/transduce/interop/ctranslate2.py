@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from transduce.engines.ctranslate2_engine import POSITIONS
 from transduce.errors import ConfigError
 from transduce.model import DecoderLayer, MultiHeadAttention, Transformer, sinusoidal_positions
 from transduce.text import Vocabularies
@@ -16,15 +17,24 @@ from transduce.text import Vocabularies
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["Quantization", "compile_model"]
+__all__ = ["OTHER_MEANINGS", "Quantization", "compile_model"]
 
 Quantization = Literal["int8", "float32"]
 
-POSITIONS = 512
-"""The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
-
 INT8_FROM_WIDTH = 128
 """Narrower models lose most to int8 and are fast without it; at 128 it may cost half a BLEU (docs/log.md)."""
+
+OTHER_MEANINGS = {
+    "beam": "CTranslate2's search ends when as many hypotheses as the beam are complete, ours when no better can come.",
+    "length_penalty": "It divides by |Y|^α. For the paper's penalty take all hypotheses of the beam with "
+    "length_penalty=0 and rank them; transduce does so.",
+    "max_length_ratio": "It has one max_decoding_length for all sentences; what reaches its own limit transduce "
+    "decodes with PyTorch.",
+    "suppress": "Padding, unknown words and tags are named in each call (disable_unk, suppress_sequences).",
+    "prefix, sampling, no_repeat_ngram, repetition_penalty": "Similar but not the same; transduce decodes these with "
+    "PyTorch.",
+}
+"""Decoding options that whoever calls CTranslate2 by hand has to give otherwise, or cannot have."""
 
 
 def compile_model(
