@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -88,8 +88,15 @@ class Translator:
         with their own spacing. An empty text stays empty.
         """
         if isinstance(text, str):
-            return self._translated([text], to, options)[0]
-        return self._translated(list(text), to, options)
+            return self.begin([text], to, **options)()[0]
+        return self.begin(text, to, **options)()
+
+    def begin(self, texts: Sequence[str], to: str | None = None, **options: Any) -> Callable[[], list[Translation]]:
+        """Start to translate texts; what is returned gives the translations when called.
+
+        CTranslate2 works meanwhile: whoever begins the next texts before asking for the last keeps all cores busy.
+        """
+        return self._begun(list(texts), to, options)
 
     @overload  # a str is a Sequence[str] too, but the first that fits counts
     def score(self, source: str, target: str, to: str | None = None) -> Hypothesis: ...  # type: ignore[overload-overlap]
@@ -119,7 +126,7 @@ class Translator:
             )
         return to or languages[0] if config.target_languages else None
 
-    def _translated(self, texts: list[str], to: str | None, overrides: dict[str, Any]) -> list[Translation]:
+    def _begun(self, texts: list[str], to: str | None, overrides: dict[str, Any]) -> Callable[[], list[Translation]]:
         options = self._options(overrides)
         parts = [segments(text, self.bundle.config.source_language) for text in texts]
         sentences = [segment.sentence for part in parts for segment in part]
@@ -128,13 +135,18 @@ class Translator:
         if options.prefix:
             prefixes = self._prefixes(options, [len(part) for part in parts], ids)
             options = options.replace(prefix=[prefixes[index] for index in wanted])
-        decoded = dict(zip(wanted, self.engine.decode([ids[index] for index in wanted], options), strict=True))
-        translations, place = [], 0
-        for part in parts:
-            found = [decoded.get(place + offset) for offset in range(len(part))]
-            place += len(part)
-            translations.append(self._joined([segment.space for segment in part], found))
-        return translations
+        decode = self.engine.begin([ids[index] for index in wanted], options)
+
+        def finish() -> list[Translation]:
+            decoded = dict(zip(wanted, decode(), strict=True))
+            translations, place = [], 0
+            for part in parts:
+                found = [decoded.get(place + offset) for offset in range(len(part))]
+                place += len(part)
+                translations.append(self._joined([segment.space for segment in part], found))
+            return translations
+
+        return finish
 
     def _chosen(self, engine: EngineName) -> Engine:
         compiled = self.path / "ctranslate2"

@@ -24,7 +24,7 @@ from transduce.translator import Translator
 EOS = 2
 
 
-class Speaker:
+class Speaker(Engine):
     """An engine that says the texts it was given, one for each sentence."""
 
     def __init__(self, texts: list[str], score: float) -> None:

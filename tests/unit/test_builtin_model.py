@@ -38,6 +38,15 @@ def test_the_first_command_answers_without_torch() -> None:
     assert modules == "[]"
 
 
+def test_a_file_is_translated_block_by_block_in_its_order(translator: Translator, tmp_path: Path) -> None:
+    lines = [pair.source for pair in builtin_corpus("tatoeba-en-de", "test").pairs()][:150]
+    lines[40] = ""
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    command = [sys.executable, "-m", "transduce", "translate", "-i", str(tmp_path / "in.txt")]
+    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert result.stdout.splitlines() == [each.text for each in translator.translate(lines)]
+
+
 def test_it_is_found_by_name(translator: Translator) -> None:
     assert "en-de" in builtin_models()
     assert translator.path == find_model("en-de")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from dataclasses import asdict
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 import torch
 
-from transduce.bundle import Bundle, BundleConfig
+from transduce.bundle import Bundle, BundleConfig, find_model
 from transduce.decoding import DecodingOptions
+from transduce.engines import ctranslate2_engine
 from transduce.engines.ctranslate2_engine import POSITIONS, CTranslate2Engine
+from transduce.engines.engine import Engine
 from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import BundleError
 from transduce.interop.ctranslate2 import compile_model
@@ -129,6 +132,31 @@ def test_texts_beyond_the_compiled_positions_are_decoded_by_the_other_engine(mod
     ):
         ours, theirs = (each.decode([short, long, long[:-1]], options) for each in (torch_engine, fast))
         assert [best.tokens for (best,) in theirs] == [best.tokens for (best,) in ours]
+
+
+@pytest.mark.parametrize("most", [1, 20, 512])
+def test_order_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    path = find_model("en-de")
+    vocabularies = Bundle.open(path).vocabularies()
+    fast = CTranslate2Engine(path / "ctranslate2", vocabularies, fallback=no_fallback)
+    texts = [f"{subject} will {verb} the {thing}." for subject in ("We", "My sister") for verb in ("buy", "sell", "see")
+             for thing in ("house", "new car", "doctor in the hospital next week")]  # fmt: skip
+    sources = vocabularies.source.encode_batch(texts)
+    options = DecodingOptions(beam=2)
+    alone = [fast.decode([source], options)[0][0] for source in sources]
+    monkeypatch.setattr(ctranslate2_engine, "BATCH_TOKENS", most)
+    order = random.Random(3).sample(range(len(sources)), len(sources))
+    first, second = (fast.begin([sources[index] for index in part], options) for part in (order[:9], order[9:]))
+    later, sooner = second(), first()  # in whatever order they are asked for
+    together = [best for (best,) in sooner + later]
+    assert [best.tokens for best in together] == [alone[index].tokens for index in order]
+    assert [best.score for best in together] == pytest.approx([alone[index].score for index in order], abs=1e-3)
+    assert len({tuple(best.tokens) for best in together}) > 12  # or it could not have told their order
+    assert fast.decode([], options) == []
+
+
+def no_fallback() -> Engine:
+    raise AssertionError("decoded with PyTorch")
 
 
 def test_the_engine_is_chosen_by_what_the_model_has(model_path: Path) -> None:

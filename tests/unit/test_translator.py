@@ -16,6 +16,7 @@ import torch
 from transduce.bundle import Bundle, BundleConfig
 from transduce.decoding import DecodingOptions, Hypothesis
 from transduce.engines import torch_engine
+from transduce.engines.engine import Engine
 from transduce.errors import BundleError, ConfigError, InputError
 from transduce.model import Transformer, TransformerConfig
 from transduce.text import Tokenizer, Vocabularies
@@ -77,7 +78,7 @@ def polyglot(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return Translator(Bundle.write(tmp_path_factory.mktemp("models") / "m", config, weights, vocabularies, {}, ""))
 
 
-class Echo:
+class Echo(Engine):
     """An engine that says what it hears, so that what it was given can be read."""
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
@@ -169,7 +170,7 @@ def test_what_a_model_writes_as_bytes_breaks_no_line(echo: Translator) -> None:
     tokenizer = echo.vocabularies.target
     odd = [tokenizer.all_pieces().index(f"<0x{byte:02X}>") for byte in b"a\n\r\0b\xe2\x80\xa8"]
 
-    class Odd:
+    class Odd(Engine):
         def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
             return [[Hypothesis([*odd, EOS], -1.0, -1.0, [])] for _ in sources]
 

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from transduce.translator import Translation
+    from transduce.translator import Translation, Translator
 
 __all__ = ["translate"]
 
 LINES_AT_FIRST, LINES_AT_ONCE = 32, 256
-"""Lines that are read before their translations are written: a few to begin with, then twice as many each time, up to
-what is enough to batch and few enough to see it go."""
+"""Lines that are translated together: a few to begin with, then twice as many each time, up to what is enough to batch
+and few enough to see it go."""
 
 
 def translate(
@@ -43,16 +43,28 @@ def translate(
 
     translator = Translator.load(model)
     lines, count = _lines(text, input_file)
-    size = LINES_AT_FIRST
     with _output(output_file) as output, LineProgress(count) as progress:
-        while block := list(islice(lines, size)):
-            translations = translator.translate(block, to, beam=beam, n_best=n_best)
+        for block, translations in _translated(translator, lines, to, beam=beam, n_best=n_best):
             with progress.aside():
                 for line, translation in zip(block, translations, strict=True):
                     output.writelines(_shown(line, translation, scores, as_json))
                 output.flush()
             progress.advance(len(block))
-            size = min(2 * size, LINES_AT_ONCE)
+
+
+def _translated(
+    translator: Translator, lines: Iterator[str], to: str | None, **options: Any
+) -> Iterator[tuple[list[str], list[Translation]]]:
+    """Blocks of lines with their translations, in order; the next block is begun before one is waited for."""
+    begun: tuple[list[str], Callable[[], list[Translation]]] | None = None
+    size = LINES_AT_FIRST
+    while block := list(islice(lines, size)):
+        before, begun = begun, (block, translator.begin(block, to, **options))
+        if before is not None:
+            yield before[0], before[1]()
+        size = min(2 * size, LINES_AT_ONCE)
+    if begun is not None:
+        yield begun[0], begun[1]()
 
 
 def _lines(texts: list[str] | None, path: Path | None) -> tuple[Iterator[str], Callable[[], int] | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,14 @@ from transduce.text.tokenizer import EOS, UNKNOWN
 
 __all__ = ["POSITIONS", "CTranslate2Engine"]
 
-BATCH = 32
-"""Sentences that a worker decodes at once: many small batches beat few large ones."""
+BATCH_TOKENS = 512
+"""Source tokens that a worker decodes at once, padding included: many small batches beat few large ones."""
 POSITIONS = 512
 """The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
 PLAIN = DecodingOptions()
 
 
-class CTranslate2Engine:
+class CTranslate2Engine(Engine):
     """Runs a compiled model on all cores, a worker each.
 
     Beam search, n-best, length limits, suppressed tokens and every length penalty mean what they mean elsewhere: all
@@ -40,40 +41,57 @@ class CTranslate2Engine:
         self._target_pieces = vocabularies.target.all_pieces()
         self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
         self._fallback = fallback
+        self._workers = _cores()
         try:
+            # Workers scale with the cores, threads of one worker hardly do; no queue limit, or beginning would wait.
             self._translator = ctranslate2.Translator(
-                str(path), device="cpu", inter_threads=os.cpu_count() or 1, intra_threads=1
+                str(path), device="cpu", inter_threads=self._workers, intra_threads=1, max_queued_batches=-1
             )
         except (RuntimeError, ValueError) as error:
             raise BundleError("the compiled model is damaged.", where=str(path), remedy="Delete it.") from error
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         """For each source (ids without end of sentence) its hypotheses, best first."""
-        if not sources:
-            return []
+        return self.begin(sources, options)()
+
+    def begin(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> Callable[[], list[list[Hypothesis]]]:
+        """As `decode`, but what is returned gives the result when called; the workers are at it meanwhile."""
         if not _is_plain(options):
-            return self._fallback().decode(sources, options)
-        found: dict[int, list[Hypothesis]] = {}
+            return partial(self._fallback().decode, sources, options) if sources else list
         short = [index for index, source in enumerate(sources) if len(source) < POSITIONS]
-        limits = {index: min(options.max_length(len(sources[index]) + 1), POSITIONS) for index in short}
-        if short:
-            results = self._results([sources[index] for index in short], max(limits.values()), options)
-            for index, result in zip(short, results, strict=True):
+        limits = [min(options.max_length(len(sources[index]) + 1), POSITIONS) for index in short]
+        results = self._results([sources[index] for index in short], max(limits, default=0), options)
+
+        def finish() -> list[list[Hypothesis]]:
+            found: dict[int, list[Hypothesis]] = {}
+            for index, limit, pending in zip(short, limits, results, strict=True):
+                result = pending.result()
                 # Whoever comes near its own limit may have been cut at the longest one's: such sentences are rare.
-                if all(len(pieces) + 1 < limits[index] for pieces in result.hypotheses):
+                if all(len(pieces) + 1 < limit for pieces in result.hypotheses):
                     found[index] = self._ranked(result.hypotheses, result.scores, options)
-        if left := [index for index in range(len(sources)) if index not in found]:
-            found |= zip(left, self._fallback().decode([sources[index] for index in left], options), strict=True)
-        return [found[index] for index in range(len(sources))]
+            if left := [index for index in range(len(sources)) if index not in found]:
+                found |= zip(left, self._fallback().decode([sources[index] for index in left], options), strict=True)
+            return [found[index] for index in range(len(sources))]
+
+        return finish
 
     def _results(self, sources: list[Sequence[int]], limit: int, options: DecodingOptions) -> list[Any]:
-        """CTranslate2's results: as many hypotheses as the beam for each source, with their log-probabilities."""
+        """CTranslate2's results to come: as many hypotheses as the beam for each source, with log-probabilities.
+
+        Sentences of like length go together, whatever their order, and no worker stays idle while there are two.
+        """
+        if not sources:
+            return []
+        longest = max(map(len, sources)) + 1
+        share = -(-sum(len(source) + 1 for source in sources) // self._workers)
         results: list[Any] = self._translator.translate_batch(
             [[self._source_pieces[token] for token in (*source, EOS)] for source in sources],
             beam_size=options.beam,
             num_hypotheses=options.beam,
             length_penalty=0,
-            max_batch_size=BATCH,
+            max_batch_size=max(longest, min(BATCH_TOKENS, share)),
+            batch_type="tokens",
+            asynchronous=True,
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=options.min_length,
@@ -91,6 +109,11 @@ class CTranslate2Engine:
         return [
             Hypothesis([*(self._target_ids[piece] for piece in texts[i]), EOS], scores[i], totals[i], []) for i in best
         ]
+
+
+def _cores() -> int:
+    """The cores that this process may use, which in a container can be fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _is_plain(options: DecodingOptions) -> bool:

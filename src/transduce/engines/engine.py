@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from transduce.decoding import DecodingOptions, Hypothesis
@@ -15,3 +16,7 @@ class Engine(Protocol):
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         """For each source (ids without end of sentence) its hypotheses, best first."""
+
+    def begin(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> Callable[[], list[list[Hypothesis]]]:
+        """As `decode`, but what is returned gives the result when called; an engine that can, works meanwhile."""
+        return partial(self.decode, sources, options)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from transduce.decoding import DecodingOptions, Hypothesis, decode, score
+from transduce.engines.engine import Engine
 from transduce.model import Transformer
 from transduce.text.tokenizer import EOS, PAD
 
@@ -18,7 +19,7 @@ SCORED_TOKENS = 1000
 """Tokens of either side that are scored at once, padding included: each has logits over the whole vocabulary."""
 
 
-class TorchEngine:
+class TorchEngine(Engine):
     """Runs a model with PyTorch; sentences are sorted and batched by tokens, whatever their order."""
 
     def __init__(self, model: Transformer) -> None:
