@@ -50,18 +50,19 @@ class Translator:
     >>> translator.translate("How are you?").text
     """
 
-    def __init__(self, bundle: Bundle, engine: EngineName | Engine = "auto") -> None:
+    def __init__(self, bundle: Bundle, engine: EngineName | Engine = "auto", shortlist: bool = False) -> None:
         self.bundle = bundle
         self.vocabularies = bundle.vocabularies()
-        self.engine = self._chosen(engine) if isinstance(engine, str) else engine
+        self.engine = self._chosen(engine, shortlist) if isinstance(engine, str) else engine
 
     @classmethod
-    def load(cls, model: str | Path, engine: EngineName = "auto") -> Translator:
+    def load(cls, model: str | Path, engine: EngineName = "auto", shortlist: bool = False) -> Translator:
         """Load a model directory, or a built-in model by name, such as "en-de".
 
-        `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch.
+        `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch. With
+        `shortlist` it tries only likely words, which is faster still.
         """
-        return cls(Bundle.open(find_model(model)), engine)
+        return cls(Bundle.open(find_model(model)), engine, shortlist)
 
     @cached_property
     def torch_engine(self) -> TorchEngine:
@@ -148,8 +149,14 @@ class Translator:
 
         return finish
 
-    def _chosen(self, engine: EngineName) -> Engine:
+    def _chosen(self, engine: EngineName, shortlist: bool) -> Engine:
         compiled = self.path / "ctranslate2"
+        if shortlist and engine == "torch":
+            raise ConfigError(
+                "PyTorch knows no shortlist.", remedy="Choose another engine, or leave the shortlist out."
+            )
+        if shortlist:
+            engine = "ctranslate2"
         if engine == "torch" or (engine == "auto" and not compiled.is_dir()):
             return self.torch_engine
         if not compiled.is_dir():
@@ -160,7 +167,7 @@ class Translator:
             )
         from transduce.engines.ctranslate2_engine import CTranslate2Engine
 
-        return CTranslate2Engine(compiled, self.vocabularies, fallback=lambda: self.torch_engine)
+        return CTranslate2Engine(compiled, self.vocabularies, lambda: self.torch_engine, shortlist)
 
     def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
         """The model's own decoding defaults, changed as asked; padding, tags and the like are never written."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,7 +13,9 @@ from transduce.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from transduce.bundle import Bundle
+    from transduce.data.corpus import Corpus
     from transduce.interop.parity import Parity
+    from transduce.text import Vocabularies
 
 __all__ = ["export"]
 
@@ -25,6 +28,13 @@ def export(
         Literal["int8", "float32"] | None, typer.Option(help="int8 is smaller and faster; the default unless narrow.")
     ] = None,
     float32: Annotated[bool, typer.Option("--float32", help="The same as --quantization float32.")] = False,
+    shortlist: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Learn from this corpus which words can become which, for `translate --shortlist`: the name of a "
+            "built-in one, a .tsv, or (given twice) two text files."
+        ),
+    ] = None,
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Translate with both and compare; written to parity.json.")
     ] = True,
@@ -49,26 +59,32 @@ def export(
     console = Console(stderr=True)
     with console.status("Compiling …"):
         from transduce.bundle import Bundle, find_model
+        from transduce.cli.corpus_arguments import training_corpora
         from transduce.interop.ctranslate2 import compile_model
 
         bundle = Bundle.open(find_model(model))
         text = _verified_text(bundle, verify_text) if verify else None  # before the work, so that a mistake costs none
+        corpora = training_corpora(shortlist) if shortlist else []
         vocabularies = bundle.vocabularies()
         compile_model(bundle.model(), vocabularies, output, "float32" if float32 else quantization)
+    if corpora:
+        with console.status("Learning which words become which …"):
+            _add_shortlist(corpora, vocabularies, output)
     size = sum(file.stat().st_size for file in output.rglob("*")) / 1e6
-    report = None
+    report, shortened = None, None
     if text is not None:
         with console.status("Translating with both …"):
-            report = _compared(bundle, output, _spread(*text, verify_sentences))
+            report, shortened = _compared(bundle, output, _spread(*text, verify_sentences))
     if as_json:
-        values = report.as_dict() if report else None
-        entry = {"output": str(output), "megabytes": size, "parity": values}
+        entry: dict[str, Any] = {"output": str(output), "megabytes": size, "parity": report and report.as_dict()}
+        if shortened is not None:
+            entry["shortlist"] = shortened.as_dict()
         typer.echo(json.dumps(entry, ensure_ascii=False, indent=2))
         return
     names = " and ".join(str(bundle.path / name) for name in vocabularies.files())
     typer.echo(f"Wrote {output} ({size:.1f} MB). Its tokenizer is {names}.")
     if report is not None:
-        _show(report)
+        _show(report, shortened)
     elif verify:
         typer.echo("Not verified: no built-in corpus has its languages. Give --verify-text FILE to compare.")
 
@@ -103,27 +119,49 @@ def _spread(sources: list[str], references: list[str] | None, most: int) -> tupl
     return [sources[index] for index in chosen], references and [references[index] for index in chosen]
 
 
-def _compared(bundle: Bundle, output: Path, text: tuple[list[str], list[str] | None]) -> Parity:
-    """What the exported model makes of the text, against PyTorch; also written into its directory."""
-    from transduce.engines.ctranslate2_engine import CTranslate2Engine
+def _add_shortlist(corpora: list[Corpus], vocabularies: Vocabularies, output: Path) -> None:
+    """Learn a shortlist from text and put it into a compiled model."""
+    from transduce.interop.shortlist import learn_shortlist, write_shortlist
+    from transduce.storage import storage_errors
+
+    def ids() -> Iterator[tuple[list[int], list[int]]]:
+        for corpus in corpora:
+            for pair in corpus.pairs(allow_identical=True):
+                yield vocabularies.source.encode(pair.source), vocabularies.target.encode(pair.target)
+
+    with storage_errors(output):
+        write_shortlist(learn_shortlist(ids(), vocabularies), vocabularies, output)
+
+
+def _compared(bundle: Bundle, output: Path, text: tuple[list[str], list[str] | None]) -> tuple[Parity, Parity | None]:
+    """The exported model against PyTorch, and where it has a shortlist, with it against without; both also in files."""
+    from transduce.engines.ctranslate2_engine import SHORTLIST, CTranslate2Engine
     from transduce.interop.ctranslate2 import OTHER_MEANINGS
     from transduce.interop.parity import parity
-    from transduce.storage import storage_errors, write_whole
     from transduce.translator import Translator
 
     ours = Translator(bundle, "torch")
-    exported = Translator(bundle, CTranslate2Engine(output, ours.vocabularies, lambda: ours.torch_engine))
+    exported, short = (
+        Translator(bundle, CTranslate2Engine(output, ours.vocabularies, lambda: ours.torch_engine, shortlist))
+        for shortlist in (False, (output / SHORTLIST).is_file())
+    )
     report = parity(ours, exported, *text, other_meanings=OTHER_MEANINGS)
-    with storage_errors(output):
-        write_whole(output / "parity.json", json.dumps(report.as_dict(), ensure_ascii=False, indent=2).encode() + b"\n")
-    return report
+    report.write(output / "parity.json")
+    if not (output / SHORTLIST).is_file():
+        return report, None
+    shortened = parity(exported, short, *text)
+    shortened.write(output / "shortlist.json")
+    return report, shortened
 
 
-def _show(report: Parity) -> None:
+def _show(report: Parity, shortened: Parity | None) -> None:
     from transduce.cli.tables import print_scores
     from transduce.interop.parity import parity_table
 
     print_scores(*parity_table(report), [])
+    if shortened is not None:
+        typer.echo()
+        print_scores(*parity_table(shortened, "With the shortlist, against without", "BLEU, without → with"), [])
     for each in report.differences:
         typer.echo(f"\n{each.source}\n  PyTorch:  {each.ours}\n  exported: {each.exported}")
     typer.echo("\nCalled without transduce, these settings mean something else there:")

@@ -34,6 +34,9 @@ def translate(
     ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
+    shortlist: Annotated[
+        bool, typer.Option("--shortlist", help="Try likely words only: faster, if the model has a shortlist.")
+    ] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Put a score before each translation.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
@@ -41,7 +44,7 @@ def translate(
     from transduce.cli.line_progress import LineProgress
     from transduce.translator import Translator
 
-    translator = Translator.load(model)
+    translator = Translator.load(model, shortlist=shortlist)
     lines, count = _lines(text, input_file)
     with _output(output_file) as output, LineProgress(count) as progress:
         for block, translations in _translated(translator, lines, to, beam=beam, n_best=n_best):

@@ -15,12 +15,14 @@ from transduce.errors import BundleError
 from transduce.text import Vocabularies
 from transduce.text.tokenizer import EOS, UNKNOWN
 
-__all__ = ["POSITIONS", "CTranslate2Engine"]
+__all__ = ["POSITIONS", "SHORTLIST", "CTranslate2Engine"]
 
 BATCH_TOKENS = 512
 """Source tokens that a worker decodes at once, padding included: many small batches beat few large ones."""
 POSITIONS = 512
 """The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
+SHORTLIST = "vmap.txt"
+"""The file of a compiled model that says which target pieces a source piece can become; the name is CTranslate2's."""
 PLAIN = DecodingOptions()
 
 
@@ -32,10 +34,23 @@ class CTranslate2Engine(Engine):
     hypotheses as the beam are complete, where ours goes on while one can still win; a test measures how rarely that
     matters. What it cannot do the same way (sampling, prefixes, repetition guards, output at the length limit, texts
     beyond its positions) goes to `fallback`.
+
+    With `shortlist` only those target pieces are tried that the sentences of a batch are likely to need: faster, nearly
+    as good, but what is written can then depend on the sentences beside it.
     """
 
-    def __init__(self, path: Path, vocabularies: Vocabularies, fallback: Callable[[], Engine]) -> None:
+    def __init__(
+        self, path: Path, vocabularies: Vocabularies, fallback: Callable[[], Engine], shortlist: bool = False
+    ) -> None:
         import ctranslate2
+
+        if shortlist and not (path / SHORTLIST).is_file():
+            raise BundleError(
+                "the compiled model has no shortlist.",
+                where=str(path),
+                remedy="Export it with --shortlist CORPUS, or translate without.",
+            )
+        self._shortlist = shortlist
 
         self._source_pieces = vocabularies.source.all_pieces()
         self._target_pieces = vocabularies.target.all_pieces()
@@ -97,6 +112,7 @@ class CTranslate2Engine(Engine):
             min_decoding_length=options.min_length,
             disable_unk=UNKNOWN in options.suppress,
             suppress_sequences=[[self._target_pieces[token]] for token in options.suppress if token != UNKNOWN] or None,
+            use_vmap=self._shortlist,
             return_scores=True,
         )
         return results

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from transduce.evaluation import Table, quick_bleu
+from transduce.storage import storage_errors, write_whole
 from transduce.translator import Translator
 
 __all__ = ["Difference", "Parity", "parity", "parity_table"]
@@ -53,9 +56,13 @@ class Parity:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        values = asdict(self)
         derived = {"share_identical": self.share_identical, "bleu_difference": self.bleu_difference}
-        return values | derived
+        return asdict(self) | derived
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON."""
+        with storage_errors(path.parent):
+            write_whole(path, json.dumps(self.as_dict(), ensure_ascii=False, indent=2).encode() + b"\n")
 
 
 def parity(
@@ -86,7 +93,9 @@ def parity(
     )
 
 
-def parity_table(report: Parity) -> Table:
+def parity_table(
+    report: Parity, title: str = "Against PyTorch in float32", scores: str = "BLEU, PyTorch → exported"
+) -> Table:
     """The report as rows of text."""
     rows = [
         ["Sentences", f"{report.sentences:,}"],
@@ -95,5 +104,5 @@ def parity_table(report: Parity) -> Table:
     ]
     if report.bleu is not None and report.exported_bleu is not None:
         change = f"{report.exported_bleu - report.bleu:+.2f}"
-        rows.append(["BLEU, PyTorch → exported", f"{report.bleu:.2f} → {report.exported_bleu:.2f} ({change})"])
-    return Table(["Against PyTorch in float32", ""], rows)
+        rows.append([scores, f"{report.bleu:.2f} → {report.exported_bleu:.2f} ({change})"])
+    return Table([title, ""], rows)
