@@ -140,3 +140,28 @@ def test_export_learns_one_and_reports_its_cost(tmp_path: Path) -> None:
         report["shortlist"]["exported_bleu"] - report["shortlist"]["bleu"]
     )
     assert json.loads((tmp_path / "out" / "shortlist.json").read_text(encoding="utf-8")) == report["shortlist"]
+
+
+@pytest.mark.parametrize("enough", [True, False])
+def test_training_learns_one_where_the_vocabulary_is_large_enough(tmp_path: Path, enough: bool) -> None:
+    for name, side in (("text.en", 0), ("text.de", 1)):
+        lines = [f"{pair[side]} {number}" for number in range(4) for pair in PAIRS]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    code = (
+        "import transduce.interop.shortlist as module\n"
+        f"module.WORTHWHILE = {200 if enough else 5000}\n"
+        "from transduce.cli.main import main; main()"
+    )
+    shape = ["d_model=16", "d_ff=16", "heads=2", "encoder_layers=1", "decoder_layers=1"]
+    command = [sys.executable, "-c", code, "train", "text.en", "text.de", "-o", "model", "--steps", "1"]
+    settings = ["tokenizer.vocab_size=340", *(f"model.{each}" for each in shape)]
+    result = subprocess.run(
+        [*command, *settings], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "model" / "ctranslate2" / "vmap.txt").is_file() is enough
+    assert ("--shortlist" in result.stdout) is enough
+    if enough:
+        report = json.loads((tmp_path / "model" / "ctranslate2" / "shortlist.json").read_text(encoding="utf-8"))
+        assert report["sentences"] > 0
+        assert report["bleu_difference"] is not None
