@@ -3,6 +3,7 @@
 Text in, text out, with the built-in model and 1,000 sentences of the built-in Tatoeba test set:
 
     transduce        Translator.load("en-de").translate(sentences): CTranslate2, int8
+    with shortlist   the same with a shortlist learned from the training set (`translate --shortlist`)
     CTranslate2      called by hand, with SentencePiece and its best settings here: int8, a worker a core
     transduce torch  the same on PyTorch, float32
     Hugging Face     MarianMT.generate in batches of 32 of like length, float32, holding the same weights: Marian's
@@ -25,9 +26,12 @@ import importlib.util
 import json
 import os
 import platform
+import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -49,11 +53,14 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     parser.add_argument("--contestant", choices=CONTESTANTS, help=argparse.SUPPRESS)
+    parser.add_argument("--directory", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.contestant:
-        contend(CONTESTANTS[arguments.contestant](), arguments.sentences)
+        contend(CONTESTANTS[arguments.contestant](arguments.directory), arguments.sentences)
         return
-    results = compare(arguments.rounds, arguments.sentences)
+    with tempfile.TemporaryDirectory() as directory:
+        prepare(Path(directory) / MODEL)
+        results = compare(arguments.rounds, arguments.sentences, Path(directory) / MODEL)
     cores = os.cpu_count()
     print(f"\r{arguments.sentences} sentences, model {MODEL}, {cores} cores, {platform.machine()}, commit {_commit()}")
     for beam in BEAMS:
@@ -62,12 +69,26 @@ def main() -> None:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-def compare(rounds: int, sentences: int) -> dict[int, dict[str, dict[str, Any]]]:
+def prepare(model: Path) -> None:
+    """The built-in model, with a shortlist."""
+    from transduce.bundle import Bundle, find_model
+    from transduce.data.builtin import builtin_corpus
+    from transduce.interop.shortlist import learn_shortlist, write_shortlist
+
+    shutil.copytree(find_model(MODEL), model)
+    vocabularies = Bundle.open(model).vocabularies()
+    sides = zip(*builtin_corpus(CORPUS).pairs(), strict=True)
+    tokenizers = (vocabularies.source, vocabularies.target)
+    ids = (tokenizer.encode_batch(side) for tokenizer, side in zip(tokenizers, sides, strict=True))
+    write_shortlist(learn_shortlist(zip(*ids, strict=True), vocabularies), vocabularies, model / "ctranslate2")
+
+
+def compare(rounds: int, sentences: int, model: Path) -> dict[int, dict[str, dict[str, Any]]]:
     """For each beam and contestant: `seconds` of each round, `latency` in each round, `memory`, `texts`."""
     names = [name for name in CONTESTANTS if name != "Hugging Face" or importlib.util.find_spec("transformers")]
     results: dict[int, dict[str, dict[str, Any]]] = {beam: {} for beam in BEAMS}
     for beam in BEAMS:  # a process for each, so that peak memory is that of this beam
-        processes = {name: _start(name, sentences) for name in names}
+        processes = {name: _start(name, sentences, model) for name in names}
         found = {name: {"seconds": [], "latency": []} for name in names}
         for number in range(rounds + 1):
             print(f"\rbeam {beam}, round {number} of {rounds}", end="", file=sys.stderr, flush=True)
@@ -115,8 +136,6 @@ def _judged(found: dict[str, dict[str, Any]], sentences: int) -> dict[str, dict[
 
 def contend(translate: Translate, sentences: int) -> None:
     """Translate whenever told to, all sentences together or one by one, and report."""
-    import resource
-
     sources = [pair.source for pair in _pairs(sentences)]
     for line in sys.stdin:
         job, beam = json.loads(line)
@@ -132,29 +151,33 @@ def contend(translate: Translate, sentences: int) -> None:
                 translate([source], beam)
                 times.append(time.perf_counter() - started)
             answer["seconds"] = statistics.median(times)
-        unit = 1 if sys.platform == "darwin" else 1024
-        answer["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        answer["memory"] = _peak_memory()
         print(json.dumps(answer), flush=True)
 
 
-def transduce_default() -> Translate:
+def transduce_default(model: Path) -> Translate:
     """What a user gets who asks for nothing."""
-    return _transduce("auto")
+    return _transduce(MODEL, "auto", shortlist=False)
 
 
-def transduce_torch() -> Translate:
+def transduce_shortlist(model: Path) -> Translate:
+    """With likely words only."""
+    return _transduce(model, "auto", shortlist=True)
+
+
+def transduce_torch(model: Path) -> Translate:
     """The engine with every option."""
-    return _transduce("torch")
+    return _transduce(model, "torch", shortlist=False)
 
 
-def _transduce(engine: Any) -> Translate:
+def _transduce(model: str | Path, engine: Any, shortlist: bool) -> Translate:
     from transduce import Translator
 
-    translator = Translator.load(MODEL, engine)
+    translator = Translator.load(model, engine, shortlist)
     return lambda texts, beam: [each.text for each in translator.translate(texts, beam=beam)]
 
 
-def ctranslate2_by_hand() -> Translate:
+def ctranslate2_by_hand(model: Path) -> Translate:
     """As its documentation shows, with the settings that were best here."""
     import ctranslate2
 
@@ -171,7 +194,7 @@ def ctranslate2_by_hand() -> Translate:
     return translate
 
 
-def huggingface() -> Translate:
+def huggingface(directory: Path) -> Translate:
     """MarianMT with our weights."""
     import torch
 
@@ -263,8 +286,9 @@ def marian() -> Any:
     return theirs
 
 
-CONTESTANTS: dict[str, Callable[[], Translate]] = {
+CONTESTANTS: dict[str, Callable[[Path], Translate]] = {
     "transduce": transduce_default,
+    "with shortlist": transduce_shortlist,
     "CTranslate2": ctranslate2_by_hand,
     "transduce torch": transduce_torch,
     "Hugging Face": huggingface,
@@ -287,8 +311,9 @@ def _pairs(sentences: int) -> list[Any]:
     return list(builtin_corpus(CORPUS, "test").pairs())[:sentences]
 
 
-def _start(name: str, sentences: int) -> subprocess.Popen[str]:
-    command = [sys.executable, __file__, "--contestant", name, "--sentences", str(sentences)]
+def _start(name: str, sentences: int, model: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, "--contestant", name, "--directory", str(model)]
+    command += ["--sentences", str(sentences)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
 
@@ -301,6 +326,16 @@ def _ask(process: subprocess.Popen[str], job: str, beam: int) -> dict[str, Any]:
         sys.exit(f"a contestant has stopped: {process.args}")
     answer: dict[str, Any] = json.loads(line)
     return answer
+
+
+def _peak_memory() -> int:
+    """Bytes. Linux counts what the parent held before us into ru_maxrss, but not into VmHWM."""
+    import resource
+
+    status = Path("/proc/self/status")
+    if status.is_file() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
+        return int(found.group(1)) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _commit() -> str:
