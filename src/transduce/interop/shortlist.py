@@ -22,7 +22,7 @@ from transduce.text import Vocabularies
 __all__ = ["MOST_PAIRS", "WORTHWHILE", "learn_shortlist", "write_shortlist"]
 
 PER_PIECE = 40
-"""Target pieces for each source piece; half as many cost 0.2 BLEU and were no faster (docs/log.md)."""
+"""Target pieces for each source piece; half as many cost BLEU, twice as many gain none (docs/log.md)."""
 ALWAYS = 400
 """The most frequent target pieces, which are on every shortlist."""
 MOST_PAIRS = 500_000
