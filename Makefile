@@ -30,8 +30,9 @@ demo: $(VENV)/installed
 	@echo "5. Translate sentences that it was not trained on"
 	$(BIN)/transduce translate -m $(DEMO) $(UNSEEN)
 
+test: export OMP_NUM_THREADS := 1
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
