@@ -32,7 +32,7 @@ demo: $(VENV)/installed
 
 test: export OMP_NUM_THREADS := 1
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
