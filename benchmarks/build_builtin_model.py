@@ -70,8 +70,8 @@ Translates everyday sentences from {corpus.source_language} to {corpus.target_la
 trained by it, and is meant for trying things out.
 
 - **Data**: {corpus.name}, {corpus.pairs["train"]:,} pairs. {corpus.licence}; credit: {corpus.credit}.
-- **Model**: {size:,} parameters, recipe in `recipe.yaml`, history in `log.jsonl`; {training["minutes"]} minutes on one
-  core of a laptop-like machine, commit {training["commit"]}, {training["steps"]:,} steps.
+- **Model**: {size:,} parameters, recipe in `recipe.yaml`, history in `log.jsonl`; {training["minutes"]} minutes on two
+  cores without a GPU, commit {training["commit"]}, {training["steps"]:,} steps.
 - **Scores** on {test["sentences"]:,} test sentences, beam 4, int8 (details and signatures in `scores.json`): BLEU
   {test["bleu"]:.1f}, chrF {test["chrf"]:.1f}, TER {test["ter"]:.1f}.
 

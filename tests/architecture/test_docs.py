@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import transduce
+from transduce.data.builtin import builtin_corpus
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -67,3 +68,11 @@ def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
 def test_the_version_is_the_same_everywhere() -> None:
     assert version("transduce") == transduce.__version__
     assert f"## {transduce.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_demo_ends_with_sentences_that_it_was_not_trained_on() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^UNSEEN\s*:=(.*)$", makefile, re.MULTILINE)
+    sentences = set(re.findall(r'"([^"]+)"', line))
+    assert len(sentences) >= 3
+    assert not sentences & {pair.source for pair in builtin_corpus("tatoeba-en-de").pairs()}

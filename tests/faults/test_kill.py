@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 KILLS = 20
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "2"}
+"""Two workers share each step: threads must not make it a matter of luck."""
 SETTINGS = [
     "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=32", "model.d_ff=64", "model.dropout=0.2",
-    "tokenizer.vocab_size=300", "tokenizer.dropout=0.1", "training.batch_tokens=256", "training.word_dropout=0.1",
+    "tokenizer.vocab_size=300", "tokenizer.dropout=0.1", "training.batch_tokens=1024", "training.word_dropout=0.1",
     "training.r_drop=1.0", "training.accumulate=2", "training.checkpoint_every=7", "training.validate_every=30",
 ]  # fmt: skip
 

@@ -1,13 +1,25 @@
-"""The same weights in torch.nn.Transformer give the same outputs and gradients."""
+"""The same weights in torch.nn.Transformer give the same outputs, gradients and losses on the way."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 import torch
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from transduce.model import DecoderLayer, EncoderLayer, MultiHeadAttention, Transformer, TransformerConfig
 from transduce.model.layers import Residual
+from transduce.model.positions import sinusoidal_positions
+from transduce.training.events import Event, Stepped
+from transduce.training.loop import Trainer
+from transduce.training.loss import LossSum, smoothed_cross_entropy
+from transduce.training.recipe import Budget, TrainingRecipe
+from transduce.training.task import Validation
+from transduce.training.workers import Workers
 
 D, HEADS, FF, LAYERS, VOCABULARY = 32, 4, 48, 3, 23
 
@@ -116,3 +128,75 @@ def test_outputs_and_gradients_equal_torch_nn_transformer(norm_position: str, ac
         torch.testing.assert_close(
             our_layer.attention.qkv.weight.grad, layer.self_attn.in_proj_weight.grad, atol=1e-4, rtol=1e-3
         )
+
+
+class Reversing:
+    """Learns to write sequences backwards, 12 of them a batch; the same batches each time."""
+
+    def __init__(self) -> None:
+        config = TransformerConfig.base(
+            VOCABULARY, d_model=D, heads=HEADS, d_ff=FF, encoder_layers=LAYERS, decoder_layers=LAYERS,
+            attention_bias=True, dropout=0.0,
+        )  # fmt: skip
+        self.module = Transformer(config)
+
+    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        generator = torch.Generator().manual_seed(11)
+        for _ in range(50):
+            source = torch.randint(3, VOCABULARY, (12, 8), generator=generator)
+            source[:4, 5:] = 0
+            labels = source.flip(1)
+            labels[:4] = labels[:4].roll(-3, 1)  # padding at the end again
+            yield source, torch.cat((torch.ones(12, 1, dtype=torch.long), labels[:, :-1]), 1), labels
+
+    def loss(self, batch: tuple[Tensor, Tensor, Tensor]) -> LossSum:
+        source, target, labels = batch
+        return smoothed_cross_entropy(self.module.hidden(source, target), self.module.projection.weight, labels, 0)
+
+    def size(self, batch: tuple[Tensor, Tensor, Tensor]) -> int:
+        return batch[0].numel()
+
+    def split(self, batch: tuple[Tensor, Tensor, Tensor], parts: int) -> list[tuple[Tensor, ...]]:
+        return list(zip(*(side.tensor_split(parts) for side in batch), strict=True))
+
+    def rate(self, step: int) -> float:
+        return 1e-4 * step
+
+    def validate(self) -> Validation:
+        return Validation({}, 0.0, [])
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_fifty_steps_of_our_loop_have_the_losses_of_a_plain_one(tmp_path: Path) -> None:
+    """Two workers, chunked loss, fused Adam, clipping: against nn.Transformer as one would write it."""
+    task = Reversing()
+    theirs = make_theirs(task.module, "post", "relu")
+    embedding = nn.Embedding.from_pretrained(task.module.source_embedding.tokens.weight.detach().clone(), freeze=False)
+    positions = sinusoidal_positions(8, D)
+    parameters = [*theirs.parameters(), embedding.weight]
+    adam = torch.optim.Adam(parameters, betas=(0.9, 0.98), eps=1e-9)
+    expected = []
+    for step, (source, target, labels) in enumerate(task.batches(0, 0), start=1):
+        hidden = theirs(
+            embedding(source) * math.sqrt(D) + positions,
+            embedding(target) * math.sqrt(D) + positions,
+            tgt_mask=torch.ones(8, 8, dtype=torch.bool).triu(1),
+            src_key_padding_mask=source == 0,
+            memory_key_padding_mask=source == 0,
+        )
+        logits = hidden @ embedding.weight.T
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=0, label_smoothing=0.1)
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 0.5)
+        adam.param_groups[0]["lr"] = task.rate(step)
+        adam.step()
+        expected.append(loss.item())
+
+    events: list[Event] = []
+    recipe = TrainingRecipe(clip=0.5, validate_every=1000)
+    with Workers(2) as workers:
+        Trainer(task, recipe, Budget(steps=50), tmp_path, events.append, workers=workers).run()
+    losses = [event.loss for event in events if isinstance(event, Stepped)]
+    assert losses == pytest.approx(expected, abs=1e-4)
+    assert expected[-1] < expected[0] - 0.3, "nothing was learned that could have gone another way"

@@ -22,7 +22,7 @@ To = Annotated[str | None, typer.Option(help="Target language, of a model that k
 Source = Annotated[Path, typer.Argument(help="Text to translate; or a .tsv, or the name of a built-in corpus.")]
 Reference = Annotated[Path | None, typer.Argument(help="What it should become, line by line.")]
 
-PAIRS_AT_ONCE = 1024
+PAIRS_AT_ONCE = 512
 """Pairs that are read before their scores are written: enough to batch sentences of like length."""
 
 
@@ -76,18 +76,23 @@ def score(
 ) -> None:
     """Print for each line the log-probability of its given translation, and that per token."""
     from transduce.cli.corpus_arguments import measured_corpus
+    from transduce.cli.line_progress import LineProgress
     from transduce.translator import Translator
 
     translator = Translator.load(model)
-    pairs = measured_corpus(source, target).pairs(allow_identical=True)
-    while block := list(islice(pairs, PAIRS_AT_ONCE)):
-        sources, targets = zip(*block, strict=True)
-        for pair, hypothesis in zip(block, translator.score(sources, targets, to), strict=True):
-            shown = _scored(hypothesis)
-            if as_json:
-                typer.echo(json.dumps(pair._asdict() | shown, ensure_ascii=False))
-            else:
-                typer.echo(f"{shown['log_probability']:.4f}\t{shown['per_token']:.4f}")
+    corpus = measured_corpus(source, target)
+    pairs = corpus.pairs(allow_identical=True)
+    with LineProgress(lambda: sum(1 for _ in corpus.pairs(allow_identical=True))) as progress:
+        while block := list(islice(pairs, PAIRS_AT_ONCE)):
+            sources, targets = zip(*block, strict=True)
+            scores = [_scored(each) for each in translator.score(sources, targets, to)]
+            with progress.aside():
+                for pair, shown in zip(block, scores, strict=True):
+                    if as_json:
+                        typer.echo(json.dumps(pair._asdict() | shown, ensure_ascii=False))
+                    else:
+                        typer.echo(f"{shown['log_probability']:.4f}\t{shown['per_token']:.4f}")
+            progress.advance(len(block))
 
 
 def _scored(hypothesis: Hypothesis) -> dict[str, float]:
@@ -112,13 +117,18 @@ def _translated(
     from rich.console import Console
 
     from transduce.cli.corpus_arguments import measured_corpus
+    from transduce.cli.line_progress import LineProgress
 
     pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
-    translations = {}
+    translations: dict[str, list[str]] = {str(path): [] for path in models}
     for path in models:
-        with Console(stderr=True).status(f"Translating with {path} …"):
+        with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
 
-            translated = Translator.load(path).translate([pair.source for pair in pairs], to, beam=beam)
-            translations[str(path)] = [each.text for each in translated]
+            translator = Translator.load(path)
+        with LineProgress(lambda: len(pairs)) as progress:
+            for start in range(0, len(pairs), PAIRS_AT_ONCE):
+                block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
+                translations[str(path)] += [each.text for each in translator.translate(block, to, beam=beam)]
+                progress.advance(len(block))
     return translations, [pair.target for pair in pairs]

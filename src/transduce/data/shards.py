@@ -1,4 +1,4 @@
-"""Token ids on disk, read through memory maps: memory does not grow with the corpus.
+"""Token ids on disk, read when they are needed: memory does not grow with the corpus.
 
 A set of pairs is a directory with, for each side, `<side>.ids` (all ids one after the other) and `<side>.ends` (where
 each sentence ends), little-endian, and `pairs.json`, written last, which says which pairs came from which corpus, and
@@ -8,7 +8,9 @@ that the rest is complete.
 from __future__ import annotations
 
 import json
-import mmap
+import os
+import threading
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -24,9 +26,6 @@ __all__ = ["Ids", "PairWriter", "Pairs", "Span"]
 Ids = npt.NDArray[np.uint32]
 ID_TYPE, END_TYPE = "<u4", "<u8"
 SIDES = ("source", "target")
-
-SENTENCES_IN_MEMORY = 50_000
-"""Read before what was read is forgotten: else, after an epoch, all of the corpus would lie in memory."""
 
 
 class Span(NamedTuple):
@@ -96,10 +95,8 @@ class Pairs:
             self.count: int = summary["pairs"]
             self.tokens: dict[str, int] = summary["tokens"]
             self.spans = [Span(*span) for span in summary["spans"]]
-            maps = {name: _Map(directory / name) for side in SIDES for name in (f"{side}.ids", f"{side}.ends")}
-            self._ids = {side: maps[f"{side}.ids"].array(ID_TYPE) for side in SIDES}
-            self._ends = {side: maps[f"{side}.ends"].array(END_TYPE) for side in SIDES}
-            self._maps, self._read = list(maps.values()), 0
+            self._ids = {side: _Numbers(directory / f"{side}.ids", ID_TYPE) for side in SIDES}
+            self._ends = {side: _Numbers(directory / f"{side}.ends", END_TYPE) for side in SIDES}
         except (OSError, ValueError, KeyError, TypeError) as error:  # ValueError: no JSON, or half an id at the end
             raise InputError(
                 "the prepared data is missing or incomplete.",
@@ -120,34 +117,46 @@ class Pairs:
 
     def lengths(self, side: str, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
         """Token counts of some pairs."""
-        ends = self._ends[side]
-        starts = np.where(indices > 0, ends[np.maximum(indices, 1) - 1], 0)
-        lengths: npt.NDArray[np.int64] = (ends[indices] - starts).astype(np.int64)
-        return lengths
+        spans = (self._span(side, index) for index in indices.tolist())
+        return np.fromiter((end - start for start, end in spans), dtype=np.int64, count=len(indices))
 
     def ids(self, side: str, index: int) -> Ids:
         """The ids of one sentence."""
-        self._read += 1
-        if self._read % SENTENCES_IN_MEMORY == 0:
-            for each in self._maps:
-                each.forget()
-        ends = self._ends[side]
-        start = int(ends[index - 1]) if index else 0
-        return self._ids[side][start : int(ends[index])]
+        return self._ids[side].read(*self._span(side, index))
+
+    def _span(self, side: str, index: int) -> tuple[int, int]:
+        """Where the ids of a sentence start and end."""
+        ends = self._ends[side].read(max(index, 1) - 1, index + 1)
+        return int(ends[0]) if index else 0, int(ends[-1])
 
 
-class _Map:
-    """A file as memory that is read when it is used."""
+class _Numbers:
+    """Numbers in a file, read when they are asked for, by several threads at once.
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            # An empty file cannot be mapped.
-            self._memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else None
+    The file is not mapped into memory: the pages of a map count as memory of the process, and after an epoch that
+    would be all of the corpus.
+    """
 
-    def array(self, kind: str) -> npt.NDArray[Any]:
-        return np.frombuffer(self._memory or b"", dtype=kind)
+    def __init__(self, path: Path, kind: str) -> None:
+        self._kind = np.dtype(kind)
+        self._length, rest = divmod(path.stat().st_size, self._kind.itemsize)
+        if rest:
+            raise ValueError("half a number at the end")
+        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        self._lock = threading.Lock()
+        weakref.finalize(self, os.close, self._file)
 
-    def forget(self) -> None:
-        """Give back the memory of what was read; it is read again when it is used again. Only Unix needs to be told."""
-        if self._memory is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._memory.madvise(mmap.MADV_DONTNEED)
+    def __len__(self) -> int:
+        return self._length
+
+    def read(self, start: int, end: int) -> npt.NDArray[Any]:
+        """The numbers `start` … `end`-1."""
+        size = self._kind.itemsize
+        return np.frombuffer(self._bytes(start * size, (end - start) * size), dtype=self._kind)
+
+    def _bytes(self, position: int, count: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._file, count, position)
+        with self._lock:  # Windows: finding the place and reading are two steps
+            os.lseek(self._file, position, os.SEEK_SET)
+            return os.read(self._file, count)

@@ -32,7 +32,7 @@ def find_recipe(name: str) -> Recipe:
 def recipe_for(pairs: int) -> tuple[str, str]:
     """The name of the recipe for a corpus of so many pairs, and the reason in words."""
     if pairs < MEDIUM_FROM:
-        return "small-corpus", f"{pairs:,} pairs: a small vocabulary and strong dropout, against learning by heart"
+        return "small-corpus", f"{pairs:,} pairs: a small vocabulary and more dropout, against learning by heart"
     return "medium-corpus", f"{pairs:,} pairs: a model that a laptop trains in an hour"
 
 
