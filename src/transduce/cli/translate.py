@@ -6,13 +6,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from transduce.cli.arriving_lines import Lines
     from transduce.translator import Translation, Translator
 
 __all__ = ["translate"]
@@ -56,30 +56,30 @@ def translate(
 
 
 def _translated(
-    translator: Translator, lines: Iterator[str], to: str | None, **options: Any
+    translator: Translator, lines: Lines, to: str | None, **options: Any
 ) -> Iterator[tuple[list[str], list[Translation]]]:
     """Blocks of lines with their translations, in order; the next block is begun before one is waited for."""
     begun: tuple[list[str], Callable[[], list[Translation]]] | None = None
     size = LINES_AT_FIRST
-    while block := list(islice(lines, size)):
-        before, begun = begun, (block, translator.begin(block, to, **options))
+    while (block := lines.take(size, wait=begun is None)) or begun is not None:
+        before, begun = begun, (block, translator.begin(block, to, **options)) if block else None
         if before is not None:
             yield before[0], before[1]()
         size = min(2 * size, LINES_AT_ONCE)
-    if begun is not None:
-        yield begun[0], begun[1]()
 
 
-def _lines(texts: list[str] | None, path: Path | None) -> tuple[Iterator[str], Callable[[], int] | None]:
+def _lines(texts: list[str] | None, path: Path | None) -> tuple[Lines, Callable[[], int] | None]:
     """What to translate, and a way to know how many lines it has."""
+    from transduce.cli.arriving_lines import ArrivingLines, PresentLines
+
     if texts:
-        return iter(texts), lambda: len(texts)
+        return PresentLines(texts), lambda: len(texts)
     if path is None:
-        return (line.rstrip("\r\n") for line in sys.stdin), None
+        return ArrivingLines(sys.stdin), None
     from transduce.data.corpus import read_lines
 
     # What can be read only once, such as a pipe, is not counted.
-    return read_lines(path), (lambda: sum(1 for _ in read_lines(path))) if path.is_file() else None
+    return PresentLines(read_lines(path)), (lambda: sum(1 for _ in read_lines(path))) if path.is_file() else None
 
 
 def _shown(line: str, translation: Translation, scores: bool, as_json: bool) -> Iterable[str]:
