@@ -19,7 +19,11 @@ def test_whoever_waits_for_an_answer_gets_it() -> None:
     assert process.stdout is not None
     watch = threading.Timer(60, process.kill)  # a test that fails should not hang
     watch.start()
-    for question, answer in (("Where is the station?", "Wo ist der Bahnhof?\n"), ("", "\n"), ("Thank you!", "Danke!\n")):
+    for question, answer in (
+        ("Where is the station?", "Wo ist der Bahnhof?\n"),
+        ("", "\n"),
+        ("Thank you!", "Danke!\n"),
+    ):
         process.stdin.write(question + "\n")
         process.stdin.flush()
         assert process.stdout.readline() == answer

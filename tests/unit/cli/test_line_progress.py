@@ -41,18 +41,29 @@ def run_on_terminal(command: Sequence[str], folder: Path, *, stdout_too: bool) -
     return (folder / "stdout.txt").read_text(encoding="utf-8"), screen.decode()
 
 
-def translate(*arguments: object, patience: float = 2.0) -> list[str]:
-    """The command with the built-in model; with less patience the bar comes sooner, and the work need not be long."""
-    code = (
-        f"import transduce.cli.line_progress as module; module.PATIENCE = {patience}\n"
-        "from transduce.cli.main import main; main()"
-    )
+IMPATIENT = """
+import sys
+import transduce.cli.line_progress as module
+
+def enter(progress, enter=module.LineProgress.__enter__):
+    enter(progress)
+    if sys.stderr.isatty():
+        progress._timer.join()  # until the bar is there, however busy the machine
+    return progress
+
+module.PATIENCE, module.LineProgress.__enter__ = 0.01, enter
+"""
+
+
+def translate(*arguments: object, impatient: bool = False) -> list[str]:
+    """The command with the built-in model; if impatient, the bar comes at once, and the work need not be long."""
+    code = (IMPATIENT if impatient else "") + "from transduce.cli.main import main; main()"
     return [sys.executable, "-c", code, "translate", *map(str, arguments)]
 
 
 def test_a_long_translation_shows_how_long_it_will_take_and_leaves_no_mark(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES))
-    command = translate("-i", tmp_path / "in.txt", patience=0.01)
+    command = translate("-i", tmp_path / "in.txt", impatient=True)
     silent = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
     assert silent.stderr == ""
     assert silent.stdout.count("\n") == len(LINES)
@@ -89,24 +100,23 @@ def test_a_short_translation_shows_no_bar(tmp_path: Path) -> None:
     assert screen == ""
 
 
-COUNTING = """
-import sys, time
-import transduce.cli.line_progress as module
+COUNTING = (
+    IMPATIENT
+    + """
 from transduce.errors import InputError
 
 def unreadable():
     raise InputError("not UTF-8.")
 
 count = {"known": lambda: 4, "unknown": None, "unreadable": unreadable}[sys.argv[1]]
-module.PATIENCE = 0.05
 with module.LineProgress(count) as progress:
-    time.sleep(0.5)
     for number in range(4):
         with progress.aside():
             print("line", number, flush=True)
         progress.advance(1)
-        time.sleep(0.2)
+        progress._bar.refresh()
 """
+)
 
 
 @pytest.mark.parametrize(
