@@ -76,20 +76,16 @@ class Accumulator(Generic[Batch]):
 
     def _gradient(self, batch: Batch, seed: int) -> tuple[Gradient, Added]:
         """The gradient of a batch, by parameter; halved if memory has no room for it."""
+        fits = self.task.size(batch) < self.too_large
+        if fits and (found := self._attempt(batch, seed)) is not None:
+            return found
         halves = self.task.split(batch, 2)
-        failed = False
-        if len(halves) == 1 or self.task.size(batch) < self.too_large:
-            found = self._attempt(batch, seed)
-            if found is not None:
-                return found
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-            failed = True
-        if len(halves) == 1:
-            return [None] * len(self.parameters), Added(left_out=1, failed=failed)
+        if len(halves) == 1:  # however large, a single row is tried
+            found = None if fits else self._attempt(batch, seed)
+            return found or ([None] * len(self.parameters), Added(left_out=1, failed=True))
         self.too_large = min(self.too_large, self.task.size(batch))
         one, other = (self._gradient(half, 2 * seed + number) for number, half in enumerate(halves, start=1))
-        return _sum(one[0], other[0]), one[1] + other[1] + Added(failed=failed)
+        return _sum(one[0], other[0]), one[1] + other[1] + Added(failed=fits)
 
     def _attempt(self, batch: Batch, seed: int) -> tuple[Gradient, Added] | None:
         """The gradient of a batch as a whole; None if memory has no room for it."""
@@ -101,7 +97,9 @@ class Accumulator(Generic[Batch]):
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-        return None  # here and not above: an error that is being handled holds on to the memory
+        if torch.cuda.is_available():  # here and not above: an error that is being handled holds on to the memory
+            torch.cuda.empty_cache()
+        return None
 
     def _add(self, gradient: Gradient) -> None:
         total = _sum([parameter.grad for parameter in self.parameters], gradient)
