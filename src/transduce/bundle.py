@@ -11,7 +11,6 @@ ctranslate2/         the same model compiled, if it has been
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transduce.errors import BundleError, ConfigError, InputError, nearest
+from transduce.storage import write_aside
 from transduce.text import NORMALISATION, Vocabularies
 from transduce.text.languages import tag_for
 from transduce.text.vocabularies import vocabulary_files
@@ -121,7 +121,7 @@ class Bundle:
             "README.md": card.encode(),
             "config.json": _json(asdict(config)),
         }
-        asides = {name: _written_aside(path / name, content) for name, content in contents.items()}
+        asides = {name: write_aside(path / name, content) for name, content in contents.items()}
         shutil.rmtree(path / "ctranslate2", ignore_errors=True)  # compiled from the old weights
         # Only renames are left to do, so that a full disk leaves the old model whole.
         for name, aside in asides.items():
@@ -225,13 +225,3 @@ def _hint(path: Path) -> str:
 
 def _json(values: Any) -> bytes:
     return (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
-
-
-def _written_aside(path: Path, contents: bytes) -> Path:
-    """Write aside and sync, to be renamed: a reader sees the old file or the new one, never half of one."""
-    aside = path.with_name(f".{path.name}.part")
-    with aside.open("wb") as file:
-        file.write(contents)
-        file.flush()
-        os.fsync(file.fileno())
-    return aside

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from transduce.errors import StorageError
 
-__all__ = ["storage_errors", "sync", "write_whole"]
+__all__ = ["storage_errors", "sync", "write_aside", "write_whole"]
 
 FULL = {
     errno.ENOSPC: "the disk is full",
@@ -38,16 +38,26 @@ def storage_errors(directory: Path) -> Iterator[None]:
 
 def write_whole(path: Path, contents: bytes) -> None:
     """Write a file aside, sync and rename it: a reader sees the old one or the new one, never half of one."""
+    aside = write_aside(path, contents)
+    try:
+        aside.replace(path)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def write_aside(path: Path, contents: bytes) -> Path:
+    """Write and sync what is to become a file, beside it; renaming it there is left to the caller."""
     aside = path.with_name(f".{path.name}.part")
     try:
         with aside.open("wb") as file:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
     except OSError:
         aside.unlink(missing_ok=True)  # half a file would fill the disk further
         raise
+    return aside
 
 
 def sync(path: Path) -> None:

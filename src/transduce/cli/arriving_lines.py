@@ -11,6 +11,7 @@ from typing import IO, Protocol
 __all__ = ["ArrivingLines", "Lines", "PresentLines"]
 
 LINES_AHEAD = 4096
+"""Lines that are read before they are wanted: without a limit, a large input would be read into memory whole."""
 
 
 class Lines(Protocol):
