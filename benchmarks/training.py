@@ -4,11 +4,13 @@ Our training loop, a straightforward loop around `torch.nn.Transformer`, and Hug
 batches of the built-in Tatoeba corpus (same vocabulary, token budget, sizes, label smoothing, Adam). Each has a process
 of its own; they take turns, so that whatever else the machine does falls on all alike. The peers get their batches
 ready-made; ours makes its own, as in real training. Printed: target tokens a second (median over the rounds), peak
-memory, the ratio, and the share of the matrix products that the processor could do at best.
+memory, ours as a multiple of theirs, and the share of the matrix products that the processor could do at best.
 
     python benchmarks/training.py [--size tiny|base] [--rounds 5] [--batches 20] [--tokens 4096] [--threads 2]
 
-Hugging Face is left out where `transformers` is not installed.
+Peers run a second time with glibc told to keep large buffers ("allocator set": PyTorch gives each operation's buffers
+back to the kernel and gets them page by page; few users know). Hugging Face is left out where `transformers` is not
+installed.
 """
 
 from __future__ import annotations
@@ -30,7 +32,15 @@ SIZES = {
     "base": {"d_model": 512, "d_ff": 2048, "encoder_layers": 6, "decoder_layers": 6, "heads": 8},
 }
 VOCABULARY = 8000
-NAMES = {"transduce": "transduce", "torch": "nn.Transformer", "huggingface": "Hugging Face MarianMT"}
+NAMES = {
+    "transduce": "transduce",
+    "torch": "nn.Transformer",
+    "huggingface": "Hugging Face MarianMT",
+    "torch-set": "nn.Transformer, allocator set",
+    "huggingface-set": "Hugging Face, allocator set",
+}
+ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 26)}
+"""Neither maps nor gives back: whatever was freed serves again."""
 
 
 def main() -> None:
@@ -54,7 +64,7 @@ def main() -> None:
 
 def compare(arguments: argparse.Namespace, directory: str) -> None:
     """Let each contestant train a round at a time."""
-    names = [name for name in NAMES if name != "huggingface" or importlib.util.find_spec("transformers")]
+    names = [name for name in NAMES if "huggingface" not in name or importlib.util.find_spec("transformers")]
     contestants = {name: _start(name, arguments, directory) for name in names}
     rates: dict[str, list[float]] = {name: [] for name in names}
     last: dict[str, dict[str, float]] = {}
@@ -69,17 +79,19 @@ def compare(arguments: argparse.Namespace, directory: str) -> None:
         print(f"\rround {number} of {arguments.rounds}", end="", file=sys.stderr, flush=True)
     for process in contestants.values():
         process.terminate()
+        process.wait()
     peak = gemm_peak(arguments.threads)
     print(
         f"\r{arguments.size}, batches of {arguments.tokens} tokens, vocabulary {VOCABULARY}, "
         f"{arguments.threads} threads; matrix products at best {peak / 1e9:.0f} GFLOP/s\n"
     )
-    print(f"{'':24}{'tokens/s':>10}{'ratio':>8}{'memory':>10}{'of peak':>10}")
+    print(f"{'':32}{'tokens/s':>10}{'of peak':>10}{'ours':>8}{'memory':>10}{'ours':>8}")
     for name in names:
-        rate = statistics.median(rates[name])
+        rate, memory = statistics.median(rates[name]), last[name]["memory"]
         ratio = statistics.median(mine / theirs for mine, theirs in zip(rates["transduce"], rates[name], strict=True))
         share = rate * last["torch"]["flops"] / peak
-        print(f"{NAMES[name]:24}{rate:10,.0f}{ratio:8.2f}{last[name]['memory'] / 2**20:8.0f} M{share:10.0%}")
+        less = last["transduce"]["memory"] / memory
+        print(f"{NAMES[name]:32}{rate:10,.0f}{share:10.0%}{ratio:7.2f}×{memory / 2**20:7,.0f} MB{less:7.2f}×")
 
 
 def _start(name: str, arguments: argparse.Namespace, directory: str) -> subprocess.Popen[str]:
@@ -87,6 +99,8 @@ def _start(name: str, arguments: argparse.Namespace, directory: str) -> subproce
     for option in ("size", "batches", "tokens", "threads"):
         command += [f"--{option}", str(getattr(arguments, option))]
     environment = os.environ | {"OMP_NUM_THREADS": str(arguments.threads), "MKL_NUM_THREADS": str(arguments.threads)}
+    if name.endswith("-set"):
+        environment |= ALLOCATOR
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -146,7 +160,7 @@ def peer(arguments: argparse.Namespace) -> Iterator[tuple[int, float, float]]:
     from torch.utils.flop_counter import FlopCounterMode
 
     torch.manual_seed(1)
-    model = torch_model(arguments.size) if arguments.contestant == "torch" else huggingface_model(arguments.size)
+    model = torch_model(arguments.size) if "torch" in arguments.contestant else huggingface_model(arguments.size)
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     batches = list(_batches(arguments))

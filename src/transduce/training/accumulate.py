@@ -64,15 +64,26 @@ class Accumulator(Generic[Batch]):
 
     def add(self, batch: Batch) -> Added:
         """Add the gradient of a batch, in parts if need be."""
-        shares = self.task.split(batch, self.workers.count)
+        count = self.workers.count
+        rounds = math.ceil(self.task.size(batch) / (count * self.workers.at_once))
+        parts = self.task.split(batch, count * max(1, rounds))
         # A seed for each: what is drawn at random does not depend on who is done first, nor on what has failed.
-        seeds = torch.randint(2**31, (len(shares),)).tolist()
-        found = self.workers.map(lambda share: self._gradient(*share), list(zip(shares, seeds, strict=True)))
+        seeds = torch.randint(2**31, (len(parts),)).tolist()
+        seeded = list(zip(parts, seeds, strict=True))
         total = Added()
-        for gradient, added in found:
+        for gradient, added in self.workers.map(self._share, [seeded[worker::count] for worker in range(count)]):
             self._add(gradient)
             total += added
         return total
+
+    def _share(self, parts: list[tuple[Batch, int]]) -> tuple[Gradient, Added]:
+        """The gradient of what one worker takes: one part after the other, so that one at a time is in memory."""
+        total: Gradient = [None] * len(self.parameters)
+        so_far = Added()
+        for batch, seed in parts:
+            gradient, added = self._gradient(batch, seed)
+            total, so_far = _sum(total, gradient), so_far + added
+        return total, so_far
 
     def _gradient(self, batch: Batch, seed: int) -> tuple[Gradient, Added]:
         """The gradient of a batch, by parameter; halved if memory has no room for it."""

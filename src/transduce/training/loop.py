@@ -33,7 +33,7 @@ from transduce.training.events import (
     Stepped,
     Validated,
 )
-from transduce.training.optimise import load_optimizer, make_optimizer, optimizer_tensors
+from transduce.training.optimise import make_optimizer
 from transduce.training.recipe import Budget, TrainingRecipe
 from transduce.training.spikes import SpikeGuard
 from transduce.training.task import Task
@@ -155,7 +155,7 @@ class Trainer(Generic[Batch]):
         """Add up the gradients of a group of batches, divide by its tokens, update the weights once."""
         progress, start = self.progress, time.perf_counter()
         self.task.module.train()
-        self.optimizer.zero_grad()
+        self.optimizer.forget_gradients()
         progress.step, progress.batch = progress.step + 1, progress.batch + len(group)
         total = sum((self._add(batch) for batch in group), Added())
         tokens = max(1, total.tokens)  # none if no pair has fitted into memory
@@ -189,9 +189,7 @@ class Trainer(Generic[Batch]):
     def _update(self, gradients: list[Tensor], norm: float, rate: float) -> None:
         if self.recipe.clip and norm > self.recipe.clip:
             torch._foreach_mul_(gradients, self.recipe.clip / norm)
-        for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate
-        self.optimizer.step()
+        self.optimizer.step(rate)
         if self.average is not None:
             self.average.update(self.task.module)
         self.progress.skips = 0
@@ -280,7 +278,7 @@ class Trainer(Generic[Batch]):
         if values == self._saved:  # such as when a complete run is started once more
             return
         tensors = {f"model.{name}": value.detach() for name, value in self.task.module.named_parameters()}
-        tensors |= {f"optimizer.{name}": value for name, value in optimizer_tensors(self.optimizer).items()}
+        tensors |= {f"optimizer.{name}": value for name, value in self.optimizer.tensors().items()}
         tensors["random"] = torch.get_rng_state()  # which every batch takes its seed from
         if self.average is not None:
             tensors |= {f"average.{name}": value for name, value in self.average.values.items()}
@@ -319,7 +317,7 @@ class Trainer(Generic[Batch]):
             self.snapshots.kept = [(step, score) for step, score in values.pop("snapshots")]
         self.progress = Progress(**values)
         prefix = "optimizer."
-        load_optimizer(self.optimizer, {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)})
+        self.optimizer.load({k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)})
         torch.set_rng_state(tensors["random"])
         self._saved = self._values()
         self.emit(Resumed(self.progress.step, [str(path) for path in damaged]))

@@ -28,6 +28,7 @@ from transduce.errors import ConfigError
 from transduce.model import Transformer, TransformerConfig
 from transduce.storage import storage_errors, write_whole
 from transduce.text import Direction, Vocabularies
+from transduce.training.allocator import freed_memory_kept
 from transduce.training.events import Event, Finished
 from transduce.training.log import EventLog
 from transduce.training.loop import Trainer
@@ -85,7 +86,7 @@ class TrainingRun:
         workers = Workers.suited_to(next(model.parameters()).device, settings.batch_tokens)
         task = TranslationTask(model, prepared.vocabularies, prepared.train, dev, self.recipe, workers)
         log, curves = EventLog(self.directory / "log.jsonl"), TensorBoard(self.work / "tensorboard")
-        with storage_errors(self.directory), log, curves, workers:
+        with freed_memory_kept(), storage_errors(self.directory), log, curves, workers:
 
             def record(event: Event) -> None:
                 for listener in (log.write, curves.write, emit):

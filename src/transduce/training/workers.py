@@ -7,6 +7,7 @@ each, and meet once a step, do not (measured: docs/log.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -22,19 +23,27 @@ Result = TypeVar("Result")
 TOKENS_EACH = 512
 """With fewer, a worker's matrix products become slow."""
 
+AT_ONCE = 1_200_000
+"""Size of a part: what a layer makes of it, in numbers. Larger ones take more memory and are no faster."""
+
 
 class Workers:
-    """So many threads; while in use, PyTorch has the machine's threads divided among them."""
+    """So many threads; while in use, PyTorch has the machine's threads divided among them.
 
-    def __init__(self, count: int = 1) -> None:
-        self.count = count
+    Each computes parts of a batch, of at most the size `at_once` (see `Task.size`), one after the other.
+    """
+
+    def __init__(self, count: int = 1, at_once: float = math.inf) -> None:
+        self.count, self.at_once = count, at_once
         self._pool: ThreadPoolExecutor | None = None
         self._threads = torch.get_num_threads()
 
     @classmethod
     def suited_to(cls, device: torch.device, batch_tokens: int) -> Workers:
         """On a CPU one for each thread, as long as a batch has enough for each to do; on a GPU one."""
-        return cls(max(1, min(torch.get_num_threads(), batch_tokens // TOKENS_EACH)) if device.type == "cpu" else 1)
+        if device.type != "cpu":
+            return cls()
+        return cls(max(1, min(torch.get_num_threads(), batch_tokens // TOKENS_EACH)), AT_ONCE)
 
     def __enter__(self) -> Workers:
         if self.count > 1:

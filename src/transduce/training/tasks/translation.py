@@ -91,8 +91,8 @@ class TranslationTask:
         return LossSum((part.loss + second.loss) / 2 + settings.r_drop * apart, part.nll, part.tokens)
 
     def size(self, batch: TranslationBatch) -> int:
-        """Tokens of both sides, padding included."""
-        return batch.source.numel() + batch.target.numel()
+        """Numbers in a layer's output: tokens of both sides, padding included, times their width."""
+        return (batch.source.numel() + batch.target.numel()) * self.module.config.d_model
 
     def split(self, batch: TranslationBatch, parts: int) -> list[TranslationBatch]:
         """A batch as some of fewer pairs, each without the padding that it does not need."""
