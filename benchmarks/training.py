@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=20, help="trained on in each round")
     parser.add_argument("--tokens", type=int, default=4096, help="of a batch, on each side")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--against", nargs="*", choices=list(NAMES)[1:], default=list(NAMES)[1:], metavar="PEER")
     parser.add_argument("--contestant", choices=NAMES, help=argparse.SUPPRESS)
     parser.add_argument("--directory", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -64,7 +65,8 @@ def main() -> None:
 
 def compare(arguments: argparse.Namespace, directory: str) -> None:
     """Let each contestant train a round at a time."""
-    names = [name for name in NAMES if "huggingface" not in name or importlib.util.find_spec("transformers")]
+    found = importlib.util.find_spec("transformers") is not None
+    names = ["transduce", *(name for name in arguments.against if found or "huggingface" not in name)]
     contestants = {name: _start(name, arguments, directory) for name in names}
     rates: dict[str, list[float]] = {name: [] for name in names}
     last: dict[str, dict[str, float]] = {}
@@ -89,7 +91,7 @@ def compare(arguments: argparse.Namespace, directory: str) -> None:
     for name in names:
         rate, memory = statistics.median(rates[name]), last[name]["memory"]
         ratio = statistics.median(mine / theirs for mine, theirs in zip(rates["transduce"], rates[name], strict=True))
-        share = rate * last["torch"]["flops"] / peak
+        share = rate * max(told["flops"] for told in last.values()) / peak
         less = last["transduce"]["memory"] / memory
         print(f"{NAMES[name]:32}{rate:10,.0f}{share:10.0%}{ratio:7.2f}×{memory / 2**20:7,.0f} MB{less:7.2f}×")
 

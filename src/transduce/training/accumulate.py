@@ -69,21 +69,12 @@ class Accumulator(Generic[Batch]):
         parts = self.task.split(batch, count * max(1, rounds))
         # A seed for each: what is drawn at random does not depend on who is done first, nor on what has failed.
         seeds = torch.randint(2**31, (len(parts),)).tolist()
-        seeded = list(zip(parts, seeds, strict=True))
         total = Added()
-        for gradient, added in self.workers.map(self._share, [seeded[worker::count] for worker in range(count)]):
+        for gradient, added in self.workers.map(self._gradient, parts, seeds):
             self._add(gradient)
+            gradient.clear()  # it can be as large as the model, and the name would hold it until the next one is there
             total += added
         return total
-
-    def _share(self, parts: list[tuple[Batch, int]]) -> tuple[Gradient, Added]:
-        """The gradient of what one worker takes: one part after the other, so that one at a time is in memory."""
-        total: Gradient = [None] * len(self.parameters)
-        so_far = Added()
-        for batch, seed in parts:
-            gradient, added = self._gradient(batch, seed)
-            total, so_far = _sum(total, gradient), so_far + added
-        return total, so_far
 
     def _gradient(self, batch: Batch, seed: int) -> tuple[Gradient, Added]:
         """The gradient of a batch, by parameter; halved if memory has no room for it."""

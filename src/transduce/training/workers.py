@@ -8,22 +8,21 @@ each, and meet once a step, do not (measured: docs/log.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 __all__ = ["Workers"]
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TOKENS_EACH = 512
 """With fewer, a worker's matrix products become slow."""
 
-AT_ONCE = 1_200_000
+AT_ONCE = 600_000
 """Size of a part: what a layer makes of it, in numbers. Larger ones take more memory and are no faster."""
 
 
@@ -62,8 +61,8 @@ class Workers:
             self._pool = None
             torch.set_num_threads(self._threads)
 
-    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """The function of each item, in order; outside a `with` block one after the other."""
-        if self._pool is None or len(items) == 1:
-            return [function(item) for item in items]
-        return list(self._pool.map(function, items))
+    def map(self, function: Callable[..., Result], *items: Sequence[Any]) -> Iterator[Result]:
+        """As the built-in `map`, by several threads; outside a `with` block one after the other."""
+        if self._pool is None or len(items[0]) == 1:
+            return map(function, *items)
+        return self._pool.map(function, *items)

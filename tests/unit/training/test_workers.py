@@ -79,7 +79,7 @@ def test_each_worker_drops_something_else() -> None:
     batch = torch.full((2, 5), 7)
     with Workers(2) as workers:
         accumulator = Accumulator(task, workers)
-        seen = workers.map(lambda seed: accumulator._gradient(batch[:1], seed)[1].loss, [1, 2])
+        seen = list(workers.map(lambda seed: accumulator._gradient(batch[:1], seed)[1].loss, [1, 2]))
     assert seen[0] != seen[1]
 
 
@@ -91,7 +91,7 @@ def test_results_come_in_order_and_from_other_threads() -> None:
         return item * item, threading.get_ident()
 
     with Workers(3) as workers:
-        results = workers.map(work, [3, 1, 2])
+        results = list(workers.map(work, [3, 1, 2]))
     assert [square for square, _ in results] == [9, 1, 4]
     assert len({thread for _, thread in results}) == 3
 
@@ -101,7 +101,7 @@ def test_threads_of_pytorch_are_given_back() -> None:
     torch.set_num_threads(4)
     try:
         with Workers(2) as workers:
-            assert workers.map(lambda _: torch.get_num_threads(), [0, 1]) == [2, 2]
+            assert list(workers.map(lambda _: torch.get_num_threads(), [0, 1])) == [2, 2]
         assert torch.get_num_threads() == 4
         assert Workers.suited_to(torch.device("cpu"), batch_tokens=2048).count == 4
         assert Workers.suited_to(torch.device("cpu"), batch_tokens=1100).count == 2
@@ -116,4 +116,4 @@ def test_an_error_in_a_worker_is_raised() -> None:
         raise ValueError(f"item {item}")
 
     with Workers(2) as workers, pytest.raises(ValueError, match="item 1"):
-        workers.map(fail, [1, 2])
+        list(workers.map(fail, [1, 2]))

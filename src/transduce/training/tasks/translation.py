@@ -114,7 +114,7 @@ class TranslationTask:
     def validate(self) -> Validation:
         """Perplexity of the dev set, and BLEU and chrF of its greedy translation."""
         plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
-        parts = self.workers.map(self._likelihood, plan)
+        parts = list(self.workers.map(self._likelihood, plan))
         loss = sum(nll for nll, _ in parts) / sum(tokens for _, tokens in parts)
         translations = [""] * len(self.dev.pairs)
         for indices, texts in zip(plan, self.workers.map(self._translated, plan), strict=True):
