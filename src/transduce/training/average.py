@@ -94,13 +94,13 @@ def mean_weights(snapshots: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]
 
 
 @contextmanager
-def carrying(module: nn.Module, weights: dict[str, Tensor] | None) -> Iterator[None]:
-    """The module with other weights for as long as the block lasts; with None it keeps its own."""
-    _exchange(module, weights or {})
+def carrying(module: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
+    """The module with other weights for as long as the block lasts."""
+    _exchange(module, weights)
     try:
         yield
     finally:
-        _exchange(module, weights or {})
+        _exchange(module, weights)
 
 
 @torch.no_grad()

@@ -27,6 +27,7 @@ from transduce.training.events import (
     Finished,
     Halved,
     Resumed,
+    Sample,
     Saved,
     Skipped,
     Started,
@@ -80,7 +81,7 @@ class Trainer(Generic[Batch]):
         self.task, self.recipe, self.budget = task, recipe, budget
         self.emit, self.should_stop = emit, should_stop
         self.checkpoints = CheckpointStore(directory / "checkpoints")
-        self.best, self.mean = self._kept_stores(directory)
+        self.best, self.last, self.mean = self._kept_stores(directory)
         self.progress = Progress()
         self.optimizer = make_optimizer(task.module, recipe)
         self.accumulator = Accumulator(task, workers)
@@ -92,22 +93,23 @@ class Trainer(Generic[Batch]):
             self.snapshots = Snapshots(directory / "snapshots", recipe.average, recipe.average_count)
 
     @staticmethod
-    def _kept_stores(directory: Path) -> tuple[CheckpointStore, CheckpointStore]:
-        """Where a run keeps the weights that validated best, and the mean of its snapshots."""
-        return CheckpointStore(directory / "best", keep=1), CheckpointStore(directory / "mean", keep=None)
+    def _kept_stores(directory: Path) -> tuple[CheckpointStore, CheckpointStore, CheckpointStore]:
+        """Where a run keeps the weights that validated best, those that it ended with, the mean of its snapshots."""
+        best = CheckpointStore(directory / "best", keep=1)
+        return best, CheckpointStore(directory / "last", keep=None), CheckpointStore(directory / "mean", keep=None)
 
     @classmethod
     def best_weights(cls, directory: Path) -> Checkpoint:
         """The weights that a complete run has found best: single ones, or the mean of some."""
         stores = cls._kept_stores(directory)
-        found = [kept for store in stores if (kept := store.load_newest()[0]) is not None]
-        if not found:
+        best = _best_of(*stores)
+        if best is None:
             raise StorageError(
                 "the weights that validated best are missing or damaged.",
                 where=str(stores[0].directory),
                 remedy="Delete the directory above it and train again.",
             )
-        return max(found, key=lambda kept: float(kept.values["decisive"]))
+        return best
 
     def run(self) -> Finished:
         """Train from the newest checkpoint, or from the start; `best_weights` are there afterwards."""
@@ -129,8 +131,7 @@ class Trainer(Generic[Batch]):
         while finished is None:
             finished = self._epoch()
         if finished.complete:
-            if self.progress.best_step == 0:
-                self._validate()  # a run too short for a validation still ends with weights and a score
+            self._validate_last()
             self._average_snapshots()
         self._save()
         self.emit(finished)
@@ -206,21 +207,47 @@ class Trainer(Generic[Batch]):
 
     def _validate(self) -> None:
         progress, start = self.progress, time.perf_counter()
-        self.task.module.eval()
-        with carrying(self.task.module, self.average.values if self.average is not None else None):
-            validation = self.task.validate()
-            decisive = _comparable(validation.decisive)
-            weights = {name: value.detach() for name, value in self.task.module.named_parameters()}
-            better = decisive > progress.best or progress.best_step == 0
-            if better:
-                progress.best, progress.best_step, progress.waiting = decisive, progress.step, 0
-                self.best.save(Checkpoint(progress.step, weights, {"scores": validation.scores, "decisive": decisive}))
-            else:
-                progress.waiting += 1
-            if self.snapshots is not None:
-                self.snapshots.add(progress.step, decisive, weights)
+        kept, samples = self._scored(self._averaged_weights())
+        better = kept.values["decisive"] > progress.best or progress.best_step == 0
+        if better:
+            progress.best, progress.best_step, progress.waiting = kept.values["decisive"], progress.step, 0
+            self.best.save(kept)
+        else:
+            progress.waiting += 1
+        if self.snapshots is not None:
+            self.snapshots.add(progress.step, kept.values["decisive"], kept.tensors)
         progress.seconds += time.perf_counter() - start
-        self.emit(Validated(progress.step, progress.seconds, validation.scores, better, validation.samples))
+        self.emit(Validated(progress.step, progress.seconds, kept.values["scores"], better, samples))
+
+    def _validate_last(self) -> None:
+        """Score the weights that training has ended with, if no validation fell on its last step.
+
+        They are kept apart, so that a run that gets a larger budget goes on as if it had had it from the beginning.
+        """
+        progress, start = self.progress, time.perf_counter()
+        if progress.best_step and progress.step % self.recipe.validate_every == 0:
+            self.last.retain([])
+        elif self.last.load(progress.step) is None:
+            kept, samples = self._scored(self._averaged_weights())
+            self.last.save(kept)
+            self.last.retain([progress.step])
+            progress.seconds += time.perf_counter() - start
+            better = kept.values["decisive"] > progress.best or progress.best_step == 0
+            self.emit(Validated(progress.step, progress.seconds, kept.values["scores"], better, samples))
+
+    def _averaged_weights(self) -> dict[str, Tensor]:
+        """Those that are to become the model: averaged over steps if the recipe says so."""
+        if self.average is not None:
+            return self.average.values
+        return {name: value.detach() for name, value in self.task.module.named_parameters()}
+
+    def _scored(self, weights: dict[str, Tensor], **values: Any) -> tuple[Checkpoint, list[Sample]]:
+        """Weights with their scores, and some translations."""
+        self.task.module.eval()
+        with carrying(self.task.module, weights):
+            validation = self.task.validate()
+        values |= {"scores": validation.scores, "decisive": _comparable(validation.decisive)}
+        return Checkpoint(self.progress.step, weights, values), validation.samples
 
     def _average_snapshots(self) -> None:
         """Score the mean of the snapshots; it is the model if it is better than the best single weights.
@@ -236,24 +263,21 @@ class Trainer(Generic[Batch]):
             weights, steps, damaged = self.snapshots.mean()
             if len(steps) < 2:
                 return
-            self.task.module.eval()
-            with carrying(self.task.module, weights):
-                validation = self.task.validate()
-            values = {"scores": validation.scores, "decisive": _comparable(validation.decisive), "mean_of": steps}
-            kept = Checkpoint(progress.step, weights, values)
+            kept, _ = self._scored(weights, mean_of=steps)
             self.mean.save(kept)
             self.mean.retain([progress.step])
             progress.seconds += time.perf_counter() - start
-        best, _ = self.best.load_newest()
+        single = _best_of(self.best, self.last)
+        assert single is not None, "just validated"
         self.emit(
             Averaged(
                 progress.step,
                 progress.seconds,
                 steps=kept.values["mean_of"],
                 scores=kept.values["scores"],
-                best_step=progress.best_step,
-                best_scores=best.values["scores"] if best is not None else {},
-                better=kept.values["decisive"] > progress.best,
+                best_step=single.step,
+                best_scores=single.values["scores"],
+                better=kept.values["decisive"] > single.values["decisive"],
                 damaged=[str(path) for path in damaged],
             )
         )
@@ -321,6 +345,12 @@ class Trainer(Generic[Batch]):
         torch.set_rng_state(tensors["random"])
         self._saved = self._values()
         self.emit(Resumed(self.progress.step, [str(path) for path in damaged]))
+
+
+def _best_of(*stores: CheckpointStore) -> Checkpoint | None:
+    """Of the weights that are kept in some places, those that validated best."""
+    found = [kept for store in stores if (kept := store.load_newest()[0]) is not None]
+    return max(found, key=lambda kept: float(kept.values["decisive"]), default=None)
 
 
 def _comparable(score: float) -> float:

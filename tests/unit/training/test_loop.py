@@ -233,11 +233,36 @@ def test_training_ends_when_nothing_improves(make: Make) -> None:
     assert finished == Finished(30, "no better score in 2 validations", complete=True)
 
 
-def test_a_short_run_still_ends_with_weights_and_a_score(make: Make) -> None:
-    trainer = make("run", steps=3)
+@pytest.mark.parametrize("steps", [3, 17])
+def test_the_weights_at_the_end_are_scored_too(make: Make, tmp_path: Path, steps: int) -> None:
+    trainer = make("run", steps=steps)
     trainer.run()
-    assert len(events(trainer, Validated)) == 1
-    assert trainer.best.load_newest()[0] is not None
+    last = events(trainer, Validated)[-1]
+    assert (last.step, last.better) == (steps, True)  # the regression is still improving
+    kept = Trainer.best_weights(tmp_path / "run")
+    assert (kept.step, kept.values["scores"]) == (steps, last.scores)
+    again = make("run", steps=steps)
+    again.run()
+    assert events(again, Validated) == []
+
+
+def test_a_run_with_a_larger_budget_goes_on_as_if_it_had_had_it(make: Make, tmp_path: Path) -> None:
+    class Worsening(Regression):
+        """What is validated first is best."""
+
+        def validate(self) -> Validation:
+            step = len(self.used)
+            return Validation({"step": step}, -step, [])
+
+    for task in (Regression, Worsening):
+        long, extended = f"long {task.__name__}", f"extended {task.__name__}"
+        make(long, task=task(), steps=40).run()
+        make(extended, task=task(), steps=7).run()
+        make(extended, task=task(), steps=40).run()
+        one, other = (Trainer.best_weights(tmp_path / name) for name in (long, extended))
+        assert one.step == other.step
+        for name, value in one.tensors.items():
+            assert torch.equal(value, other.tensors[name])
 
 
 def test_steps_report_loss_per_token_and_rate(make: Make) -> None:
