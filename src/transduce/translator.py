@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,6 @@ from transduce.bundle import Bundle, find_model
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.text import normalise
 from transduce.text.sentences import segments
-from transduce.text.tokenizer import EOS
 
 if TYPE_CHECKING:
     from transduce.decoding import DecodingOptions, Hypothesis
@@ -139,15 +138,24 @@ class Translator:
         decode = self.engine.begin([ids[index] for index in wanted], options)
 
         def finish() -> list[Translation]:
-            decoded = dict(zip(wanted, decode(), strict=True))
+            decoded = decode()
+            texts = self._texts(decoded)
+            found: list[list[Alternative]] = [[] for _ in sentences]
+            for index, hypotheses in zip(wanted, decoded, strict=True):
+                found[index] = [Alternative(next(texts), hypothesis.score) for hypothesis in hypotheses]
             translations, place = [], 0
             for part in parts:
-                found = [decoded.get(place + offset) for offset in range(len(part))]
+                spaces = [segment.space for segment in part]
+                translations.append(_joined(spaces, found[place : place + len(part)]))
                 place += len(part)
-                translations.append(self._joined([segment.space for segment in part], found))
             return translations
 
         return finish
+
+    def _texts(self, decoded: list[list[Hypothesis]]) -> Iterator[str]:
+        """What all hypotheses say, one after the other."""
+        written = self.vocabularies.target.decode_batch(each.tokens for hypotheses in decoded for each in hypotheses)
+        return map(normalise, written)  # a weak model may write the byte of a line feed
 
     def _chosen(self, engine: EngineName, shortlist: bool) -> Engine:
         compiled = self.path / "ctranslate2"
@@ -191,18 +199,12 @@ class Translator:
                 prefix = [] if here else prefix
         return prefixes
 
-    def _joined(self, spaces: list[str], found: list[list[Hypothesis] | None]) -> Translation:
-        """One translation of the hypotheses of a text's sentences; the n-th best joins their n-th bests."""
-        count = max((len(hypotheses) for hypotheses in found if hypotheses), default=1)
-        alternatives = []
-        for rank in range(count):
-            text, score = "", 0.0
-            for space, hypotheses in zip(spaces, found, strict=True):
-                if hypotheses:
-                    chosen = hypotheses[min(rank, len(hypotheses) - 1)]
-                    written = self.vocabularies.target.decode(token for token in chosen.tokens if token != EOS)
-                    text += normalise(written)  # a weak model may write the byte of a line feed
-                    score += chosen.score
-                text += space
-            alternatives.append(Alternative(text, score))
-        return Translation(alternatives[0].text, alternatives[0].score, alternatives)
+
+def _joined(spaces: list[str], found: list[list[Alternative]]) -> Translation:
+    """One translation of the alternatives for a text's sentences; the n-th best joins their n-th bests."""
+    alternatives = []
+    for rank in range(max(map(len, found), default=0) or 1):
+        chosen = [each[min(rank, len(each) - 1)] if each else Alternative("", 0.0) for each in found]
+        text = "".join(each.text + space for each, space in zip(chosen, spaces, strict=True))
+        alternatives.append(Alternative(text, sum((each.score for each in chosen), 0.0)))
+    return Translation(alternatives[0].text, alternatives[0].score, alternatives)

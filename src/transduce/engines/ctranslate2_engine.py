@@ -78,15 +78,19 @@ class CTranslate2Engine(Engine):
         results = self._results([sources[index] for index in short], max(limits, default=0), options)
 
         def finish() -> list[list[Hypothesis]]:
-            found: dict[int, list[Hypothesis]] = {}
-            for index, limit, pending in zip(short, limits, results, strict=True):
-                result = pending.result()
+            found: list[list[Hypothesis]] = [[] for _ in sources]
+            left = [index for index, source in enumerate(sources) if len(source) >= POSITIONS]
+            # The workers take the longest first: in that order there is always something to do while they work.
+            for place in sorted(range(len(short)), key=lambda place: -len(sources[short[place]])):
+                result = results[place].result()
                 # Whoever comes near its own limit may have been cut at the longest one's: such sentences are rare.
-                if all(len(pieces) + 1 < limit for pieces in result.hypotheses):
-                    found[index] = self._ranked(result.hypotheses, result.scores, options)
-            if left := [index for index in range(len(sources)) if index not in found]:
-                found |= zip(left, self._fallback().decode([sources[index] for index in left], options), strict=True)
-            return [found[index] for index in range(len(sources))]
+                if max(map(len, result.hypotheses)) + 1 < limits[place]:
+                    found[short[place]] = self._ranked(result.hypotheses, result.scores, options)
+                else:
+                    left.append(short[place])
+            for index, hypotheses in zip(left, self._slowly(left, sources, options), strict=True):
+                found[index] = hypotheses
+            return found
 
         return finish
 
@@ -117,13 +121,23 @@ class CTranslate2Engine(Engine):
         )
         return results
 
+    def _slowly(
+        self, left: list[int], sources: Sequence[Sequence[int]], options: DecodingOptions
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of some sources, by the fallback."""
+        return self._fallback().decode([sources[index] for index in left], options) if left else []
+
     def _ranked(self, texts: list[list[str]], totals: list[float], options: DecodingOptions) -> list[Hypothesis]:
-        scores = [
-            total / length_penalty(float(len(pieces) + 1), options) for pieces, total in zip(texts, totals, strict=True)
+        scored = [
+            (total / length_penalty(len(pieces) + 1.0, options), total, pieces)
+            for pieces, total in zip(texts, totals, strict=True)
         ]
-        best = sorted(range(len(texts)), key=lambda index: -scores[index])[: options.n_best]
+        if len(scored) > 1:
+            scored.sort(key=lambda each: -each[0])
+        ids = self._target_ids
         return [
-            Hypothesis([*(self._target_ids[piece] for piece in texts[i]), EOS], scores[i], totals[i], []) for i in best
+            Hypothesis([*map(ids.__getitem__, pieces), EOS], score, total, [])
+            for score, total, pieces in scored[: options.n_best]
         ]
 
 

@@ -119,6 +119,11 @@ class Tokenizer:
         text: str = self._processor.decode([int(index) for index in ids if index > EOS])
         return text
 
+    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+        """The texts of many ids at once."""
+        texts: list[str] = self._processor.decode([[int(index) for index in ids if index > EOS] for ids in batch])
+        return texts
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The piece of each id, for people to look at; a leading ▁ is a space."""
         return [self._processor.id_to_piece(int(index)) for index in ids]
