@@ -74,6 +74,7 @@ def compare(arguments: argparse.Namespace, directory: str) -> None:
         for name, process in contestants.items():
             assert process.stdin is not None
             assert process.stdout is not None
+            time.sleep(0.5)  # until the threads of the one before have gone to sleep
             print("go", file=process.stdin, flush=True)
             last[name] = json.loads(process.stdout.readline())
             if number:  # the first round warms up

@@ -14,7 +14,7 @@ for beam 4 and beam 1: sentences a second (median of the rounds), how many times
 faster), the median time of one sentence by itself, peak memory, BLEU, and how many translations are those of our
 PyTorch engine.
 
-    python benchmarks/translation.py [--rounds 5] [--sentences 1000] [--json FILE]
+    python benchmarks/translation.py [--rounds 5] [--sentences 1000] [--beams 4 1] [--json FILE]
 
 Hugging Face is left out where `transformers` is not installed.
 """
@@ -38,7 +38,6 @@ from pathlib import Path
 from typing import Any
 
 MODEL, CORPUS = "en-de", "tatoeba-en-de"
-BEAMS = (4, 1)
 ALONE = 100
 """Sentences that are translated one at a time."""
 
@@ -51,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--beams", type=int, nargs="+", default=[4, 1])
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     parser.add_argument("--contestant", choices=CONTESTANTS, help=argparse.SUPPRESS)
     parser.add_argument("--directory", type=Path, help=argparse.SUPPRESS)
@@ -60,10 +60,10 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as directory:
         prepare(Path(directory) / MODEL)
-        results = compare(arguments.rounds, arguments.sentences, Path(directory) / MODEL)
+        results = compare(arguments.beams, arguments.rounds, arguments.sentences, Path(directory) / MODEL)
     cores = os.cpu_count()
     print(f"\r{arguments.sentences} sentences, model {MODEL}, {cores} cores, {platform.machine()}, commit {_commit()}")
-    for beam in BEAMS:
+    for beam in arguments.beams:
         print_table(beam, results[beam])
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -83,18 +83,18 @@ def prepare(model: Path) -> None:
     write_shortlist(learn_shortlist(zip(*ids, strict=True), vocabularies), vocabularies, model / "ctranslate2")
 
 
-def compare(rounds: int, sentences: int, model: Path) -> dict[int, dict[str, dict[str, Any]]]:
+def compare(beams: list[int], rounds: int, sentences: int, model: Path) -> dict[int, dict[str, dict[str, Any]]]:
     """For each beam and contestant: `seconds` of each round, `latency` in each round, `memory`, `texts`."""
     names = [name for name in CONTESTANTS if name != "Hugging Face" or importlib.util.find_spec("transformers")]
-    results: dict[int, dict[str, dict[str, Any]]] = {beam: {} for beam in BEAMS}
-    for beam in BEAMS:  # a process for each, so that peak memory is that of this beam
+    results: dict[int, dict[str, dict[str, Any]]] = {beam: {} for beam in beams}
+    for beam in beams:  # a process for each, so that peak memory is that of this beam
         processes = {name: _start(name, sentences, model) for name in names}
         found = {name: {"seconds": [], "latency": []} for name in names}
         for number in range(rounds + 1):
             print(f"\rbeam {beam}, round {number} of {rounds}", end="", file=sys.stderr, flush=True)
             for job in ("together", "alone"):
-                for name, process in processes.items():
-                    answer = _ask(process, job, beam)
+                for name in _rotated(names, number):
+                    answer = _ask(processes[name], job, beam)
                     found[name]["memory"] = answer["memory"]
                     if job == "together":
                         found[name]["texts"] = answer["texts"]
@@ -317,9 +317,16 @@ def _start(name: str, sentences: int, model: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
 
+def _rotated(names: list[str], by: int) -> list[str]:
+    """Each goes first once, so that none always follows the same other."""
+    start = by % len(names)
+    return names[start:] + names[:start]
+
+
 def _ask(process: subprocess.Popen[str], job: str, beam: int) -> dict[str, Any]:
     assert process.stdin is not None
     assert process.stdout is not None
+    time.sleep(0.5)  # until the threads of the one before have gone to sleep
     print(json.dumps([job, beam]), file=process.stdin, flush=True)
     line = process.stdout.readline()
     if not line:

@@ -202,6 +202,8 @@ class Translator:
 
 def _joined(spaces: list[str], found: list[list[Alternative]]) -> Translation:
     """One translation of the alternatives for a text's sentences; the n-th best joins their n-th bests."""
+    if spaces == [""] and found[0]:  # a sentence by itself
+        return Translation(found[0][0].text, found[0][0].score, found[0])
     alternatives = []
     for rank in range(max(map(len, found), default=0) or 1):
         chosen = [each[min(rank, len(each) - 1)] if each else Alternative("", 0.0) for each in found]

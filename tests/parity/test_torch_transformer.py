@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from transduce.model import DecoderLayer, EncoderLayer, MultiHeadAttention, Transformer, TransformerConfig
 from transduce.model.layers import Residual
 from transduce.model.positions import sinusoidal_positions
+from transduce.model.workers import Workers
 from transduce.training.events import Event, Stepped
 from transduce.training.loop import Trainer
 from transduce.training.loss import LossSum, smoothed_cross_entropy
 from transduce.training.recipe import Budget, TrainingRecipe
 from transduce.training.task import Validation
-from transduce.training.workers import Workers
 
 D, HEADS, FF, LAYERS, VOCABULARY = 32, 4, 48, 3, 23
 

@@ -1,7 +1,7 @@
 """Which tokens to go on with: the most probable ones (beam, greedy) or drawn ones (sampling).
 
 Both choose from log-probabilities [B,K,V] and give two sets of candidates: those that end, those that go on.
-Shapes: B sentences, K beams so far, N samples, V vocabulary, L longest limit.
+Shapes: B sentences, K beams so far, C candidates of a beam, X of all, N samples, V vocabulary, L longest limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from transduce.decoding.beams import IMPOSSIBLE, Candidates
 from transduce.decoding.filters import keep_top_k, keep_top_p
 from transduce.decoding.options import DecodingOptions
 
-__all__ = ["choose_best", "choose_drawn", "pick", "random_numbers"]
+__all__ = ["choose_best", "choose_drawn", "largest", "pick", "random_numbers"]
+
+BLOCK = 64
+"""Numbers whose maximum is taken before any are compared one by one."""
 
 
 def choose_best(
@@ -26,21 +29,41 @@ def choose_best(
 
     Each beam has one way to end, so that the best 2·width always hold `width` that do not.
     """
-    vocabulary = allowed_BKV.size(-1)
-    totals_BX = (totals_BK.unsqueeze(-1) + allowed_BKV).flatten(1)
+    values_BKC, tokens_BKC = largest(allowed_BKV, min(2 * width, allowed_BKV.size(-1)))  # C of each beam suffice
+    totals_BX = (totals_BK.unsqueeze(-1) + values_BKC).flatten(1)
     totals, index = totals_BX.topk(min(2 * width, totals_BX.size(1)))
+    parents, tokens = index // values_BKC.size(-1), tokens_BKC.flatten(1).gather(1, index)
+    token_scores = log_probs_BKV.flatten(1).gather(1, parents * log_probs_BKV.size(-1) + tokens)
     missing = (0, 2 * width - totals.size(1))  # a vocabulary may be smaller than the beam
     best = Candidates(
-        parents=F.pad(index // vocabulary, missing),
-        tokens=F.pad(index % vocabulary, missing),
-        token_scores=F.pad(log_probs_BKV.flatten(1).gather(1, index), missing),
+        F.pad(parents, missing), F.pad(tokens, missing), F.pad(token_scores, missing),
         totals=F.pad(totals, missing, value=IMPOSSIBLE),
-    )
+    )  # fmt: skip
     ends = best.tokens == eos_id
     ending = Candidates(*(part[:, :width] for part in best.where(ends)))
     going_on = best.where(~ends)
     order = going_on.totals.argsort(dim=1, descending=True, stable=True)[:, :width]
     return ending, Candidates(*(part.gather(1, order) for part in going_on))
+
+
+def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest along the last dimension, in order, and where they are, as `topk`, several times as fast on a CPU.
+
+    They can only be in those blocks that have the largest maxima.
+    """
+    size = values.size(-1)
+    blocks = size // BLOCK
+    if blocks <= 2 * count:
+        return values.topk(count)
+    even = values[..., : blocks * BLOCK].reshape(*values.shape[:-1], blocks, BLOCK)
+    chosen = even.amax(-1).topk(count, sorted=False).indices.unsqueeze(-1)
+    inside = torch.arange(BLOCK, device=values.device)
+    found = even.gather(-2, chosen.expand(*chosen.shape[:-1], BLOCK)).flatten(-2)
+    places = (chosen * BLOCK + inside).flatten(-2)
+    rest = torch.arange(blocks * BLOCK, size, device=values.device).expand(*values.shape[:-1], -1)
+    found, places = torch.cat((found, values[..., blocks * BLOCK :]), -1), torch.cat((places, rest), -1)
+    best = found.topk(count)
+    return best.values, places.gather(-1, best.indices)
 
 
 def choose_drawn(

@@ -92,6 +92,13 @@ def _log_probabilities(logits: Tensor, beams: Beams) -> Tensor:
 def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int) -> Tensor:
     """Log-probabilities with −∞ for what may not be written now."""
     options, length = beams.options, beams.length
+    guarded = options.no_repeat_ngram or options.repetition_penalty != 1 or eos_id in options.suppress
+    if not guarded and max(prefix_BP.size(1), options.min_length) <= length < int(beams.limits_B.min()) - 1:
+        if options.suppress:  # in place: none of these is chosen, so nobody will ask for its probability
+            suppressed = torch.tensor(options.suppress, device=log_probs_BKV.device)
+            log_probs_BKV.index_fill_(-1, suppressed, FORBIDDEN)
+        return log_probs_BKV  # the usual case: all may end, none must
+
     allowed = log_probs_BKV
     if options.suppress:
         allowed = forbid(allowed, options.suppress)
@@ -101,8 +108,6 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
         allowed = forbid_repeated_ngrams(allowed, beams.written_BKT, options.no_repeat_ngram)
     if length < options.min_length:
         allowed = forbid(allowed, [eos_id])
-    if allowed is log_probs_BKV and length + 1 < int(beams.limits_B.min()) and length >= prefix_BP.size(1):
-        return allowed  # the usual case
 
     # A hypothesis that has reached its limit, or that has no legal way on, must end.
     must_end_BK = (beams.limits_B == length + 1).unsqueeze(1) | (allowed == FORBIDDEN).all(-1)

@@ -79,13 +79,18 @@ class CTranslate2Engine(Engine):
 
         def finish() -> list[list[Hypothesis]]:
             found: list[list[Hypothesis]] = [[] for _ in sources]
+            penalties = [
+                1.0,
+                *(length_penalty(float(length), options) for length in range(1, max(limits, default=0) + 1)),
+            ]
             left = [index for index, source in enumerate(sources) if len(source) >= POSITIONS]
             # The workers take the longest first: in that order there is always something to do while they work.
             for place in sorted(range(len(short)), key=lambda place: -len(sources[short[place]])):
                 result = results[place].result()
+                texts: list[list[str]] = result.hypotheses  # made anew whenever it is asked for
                 # Whoever comes near its own limit may have been cut at the longest one's: such sentences are rare.
-                if max(map(len, result.hypotheses)) + 1 < limits[place]:
-                    found[short[place]] = self._ranked(result.hypotheses, result.scores, options)
+                if max(map(len, texts)) + 1 < limits[place]:
+                    found[short[place]] = self._ranked(texts, result.scores, penalties, options.n_best)
                 else:
                     left.append(short[place])
             for index, hypotheses in zip(left, self._slowly(left, sources, options), strict=True):
@@ -127,17 +132,15 @@ class CTranslate2Engine(Engine):
         """The hypotheses of some sources, by the fallback."""
         return self._fallback().decode([sources[index] for index in left], options) if left else []
 
-    def _ranked(self, texts: list[list[str]], totals: list[float], options: DecodingOptions) -> list[Hypothesis]:
-        scored = [
-            (total / length_penalty(len(pieces) + 1.0, options), total, pieces)
-            for pieces, total in zip(texts, totals, strict=True)
-        ]
-        if len(scored) > 1:
-            scored.sort(key=lambda each: -each[0])
-        ids = self._target_ids
+    def _ranked(
+        self, texts: list[list[str]], totals: list[float], penalties: list[float], n_best: int
+    ) -> list[Hypothesis]:
+        """The best hypotheses of a sentence by the search's own penalty, given for each length."""
+        scores = [total / penalties[len(pieces) + 1] for total, pieces in zip(totals, texts, strict=True)]
+        best = range(1) if len(texts) == 1 else sorted(range(len(texts)), key=scores.__getitem__, reverse=True)
         return [
-            Hypothesis([*map(ids.__getitem__, pieces), EOS], score, total, [])
-            for score, total, pieces in scored[: options.n_best]
+            Hypothesis([*map(self._target_ids.__getitem__, texts[place]), EOS], scores[place], totals[place], [])
+            for place in best[:n_best]
         ]
 
 

@@ -9,12 +9,13 @@ import torch
 from transduce.decoding import DecodingOptions, Hypothesis, decode, score
 from transduce.engines.engine import Engine
 from transduce.model import Transformer
+from transduce.model.workers import Workers
 from transduce.text.tokenizer import EOS, PAD
 
 __all__ = ["TorchEngine"]
 
-BATCH_TOKENS = 2000
-"""Source tokens that are decoded at once, padding included."""
+BATCH_TOKENS = 1000
+"""Source tokens that a worker decodes at once, padding included."""
 SCORED_TOKENS = 1000
 """Tokens of either side that are scored at once, padding included: each has logits over the whole vocabulary."""
 
@@ -29,11 +30,18 @@ class TorchEngine(Engine):
         """For each source (ids without end of sentence) its hypotheses, best first."""
         results: list[list[Hypothesis]] = [[] for _ in sources]
         prefixes = options.prefixes(len(sources))
-        for batch in _by_tokens([len(source) + 1 for source in sources], BATCH_TOKENS):
-            source_ids = _padded([sources[index] for index in batch])
+        count = torch.get_num_threads() if next(self.model.parameters()).device.type == "cpu" else 1
+        share = -(-sum(len(source) + 1 for source in sources) // count)
+        batches = list(_by_tokens([len(source) + 1 for source in sources], min(BATCH_TOKENS, share)))
+
+        def found(batch: list[int]) -> list[list[Hypothesis]]:
             chosen = options.replace(prefix=[prefixes[index] for index in batch]) if options.prefix else options
-            for index, hypotheses in zip(batch, decode(self.model, source_ids, chosen), strict=True):
-                results[index] = hypotheses
+            return decode(self.model, _padded([sources[index] for index in batch]), chosen)
+
+        with Workers(min(count, len(batches))) as workers:
+            for batch, decoded in zip(batches, workers.map(found, batches), strict=True):
+                for index, hypotheses in zip(batch, decoded, strict=True):
+                    results[index] = hypotheses
         return results
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Hypothesis]:

@@ -21,8 +21,12 @@ class KeyValues(NamedTuple):
     values: Tensor
 
 
+ROOM = 16
+"""Positions that a cache has room for at first: most sentences end long before the longest they might have."""
+
+
 class KeyValueCache:
-    """Keys and values of the tokens so far, of one self-attention, in buffers allocated once."""
+    """Keys and values of the tokens so far, of one self-attention, in buffers that double when they are full."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -31,10 +35,14 @@ class KeyValueCache:
 
     def append(self, keys_RGTK: Tensor, values_RGTK: Tensor) -> KeyValues:
         """Add T new positions; returns all keys and values so far, as views of the buffers."""
-        if self._buffers is None:
-            self._buffers = KeyValues(self._allocate(keys_RGTK), self._allocate(values_RGTK))
         start, self.length = self.length, self.length + keys_RGTK.size(2)
         assert self.length <= self.capacity, "the search promised a capacity and went past it"
+        if self._buffers is None:
+            room = min(self.capacity, max(ROOM, self.length))
+            self._buffers = KeyValues(_buffer(keys_RGTK, room), _buffer(values_RGTK, room))
+        elif self.length > self._buffers.keys.size(2):
+            room = min(self.capacity, max(2 * self._buffers.keys.size(2), self.length))
+            self._buffers = KeyValues(*(_grown(buffer[:, :, :start], room) for buffer in self._buffers))
         for buffer, new in zip(self._buffers, (keys_RGTK, values_RGTK), strict=True):
             buffer[:, :, start : self.length] = new
         keys, values = self._buffers
@@ -46,21 +54,27 @@ class KeyValueCache:
             keys, values = self._buffers
             self._buffers = KeyValues(self._reordered(keys, rows), self._reordered(values, rows))
 
-    def _allocate(self, like_RGTK: Tensor) -> Tensor:
-        rows, groups, _, width = like_RGTK.shape
-        return like_RGTK.new_empty(rows, groups, self.capacity, width)
-
     def _reordered(self, buffer: Tensor, rows: Tensor) -> Tensor:
         written = buffer[:, :, : self.length]
         if rows.numel() > buffer.size(0):
-            grown = buffer.new_empty(rows.numel(), *buffer.shape[1:])
-            grown[:, :, : self.length] = written.index_select(0, rows)
-            return grown
+            return _grown(written.index_select(0, rows), buffer.size(2))
         # Most rows stay where they are from step to step: copy only those that move, within the same buffer.
         moved = (rows != torch.arange(rows.numel(), device=rows.device)).nonzero().squeeze(1)
         if moved.numel():
             written.index_copy_(0, moved, written.index_select(0, rows[moved]))
         return buffer[: rows.numel()]
+
+
+def _buffer(like_RGTK: Tensor, room: int) -> Tensor:
+    rows, groups, _, width = like_RGTK.shape
+    return like_RGTK.new_empty(rows, groups, room, width)
+
+
+def _grown(written_RGTK: Tensor, room: int) -> Tensor:
+    """What is written, in a buffer of its own with more room."""
+    buffer = _buffer(written_RGTK, room)
+    buffer[:, :, : written_RGTK.size(2)] = written_RGTK
+    return buffer
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from transduce.model.attention import Pattern
-from transduce.model.cache import DecoderState, KeyValueCache, LayerState
+from transduce.model.cache import DecoderState, KeyValueCache, KeyValues, LayerState
 from transduce.model.config import TransformerConfig
 from transduce.model.layers import DecoderLayer, make_norm
 from transduce.model.masks import causal_mask
@@ -44,9 +44,11 @@ class Decoder(nn.Module):
 
     def prefill(self, memory_BSD: Tensor, memory_mask: Tensor | None, capacity: int) -> DecoderState:
         """Start a state for targets of at most `capacity` positions: the source's keys and values, computed once."""
+        memories = (layer.cross_attention.keys_and_values(memory_BSD) for layer in self._layers())
+        # In one piece for each head: as views of the projection they would be copied anew at every step.
         layers = [
-            LayerState(KeyValueCache(capacity), layer.cross_attention.keys_and_values(memory_BSD))
-            for layer in self._layers()
+            LayerState(KeyValueCache(capacity), KeyValues(memory.keys.contiguous(), memory.values.contiguous()))
+            for memory in memories
         ]
         return DecoderState(layers, memory_mask)
 

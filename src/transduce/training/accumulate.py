@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from transduce.model.dropout import randomness
+from transduce.model.workers import Workers
 from transduce.training.task import Task
-from transduce.training.workers import Workers
 
 __all__ = ["Accumulator", "Added", "is_out_of_memory"]
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from transduce.errors import ModelError, StorageError
+from transduce.model.workers import Workers
 from transduce.training.accumulate import Accumulator, Added, is_out_of_memory
 from transduce.training.average import MovingAverage, Snapshots, carrying
 from transduce.training.checkpoint import Checkpoint, CheckpointStore
@@ -38,7 +39,6 @@ from transduce.training.optimise import make_optimizer
 from transduce.training.recipe import Budget, TrainingRecipe
 from transduce.training.spikes import SpikeGuard
 from transduce.training.task import Task
-from transduce.training.workers import Workers
 
 __all__ = ["Progress", "Trainer"]
 

@@ -26,6 +26,7 @@ from transduce.data.prepare import Preparation, Prepared, Report, prepare, prepa
 from transduce.decoding import DecodingOptions
 from transduce.errors import ConfigError
 from transduce.model import Transformer, TransformerConfig
+from transduce.model.workers import Workers
 from transduce.storage import storage_errors, write_whole
 from transduce.text import Direction, Vocabularies
 from transduce.training.allocator import freed_memory_kept
@@ -36,7 +37,6 @@ from transduce.training.page import training_page
 from transduce.training.recipe import Recipe
 from transduce.training.tasks.translation import DevSet, TranslationTask
 from transduce.training.tensorboard import TensorBoard
-from transduce.training.workers import Workers
 
 __all__ = ["TrainingRun"]
 

@@ -19,6 +19,7 @@ from transduce.decoding import DecodingOptions, decode
 from transduce.evaluation import quick_bleu, quick_chrf
 from transduce.model import Transformer
 from transduce.model.dropout import dropout
+from transduce.model.workers import Workers
 from transduce.text import Tokenizer, Vocabularies
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 from transduce.training.events import Sample
@@ -26,7 +27,6 @@ from transduce.training.loss import LossSum, agreement, smoothed_cross_entropy
 from transduce.training.recipe import Recipe
 from transduce.training.schedule import cosine, inverse_sqrt, noam
 from transduce.training.task import Validation
-from transduce.training.workers import Workers
 
 __all__ = ["DevSet", "TranslationBatch", "TranslationTask"]
 

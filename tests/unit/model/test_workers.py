@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from transduce.model import Transformer, TransformerConfig
+from transduce.model.workers import Workers
 from transduce.training.accumulate import Accumulator
 from transduce.training.loss import LossSum, smoothed_cross_entropy
 from transduce.training.task import Validation
-from transduce.training.workers import Workers
 
 PAD = 0
 

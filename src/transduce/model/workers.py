@@ -1,8 +1,8 @@
-"""Threads that share the work of a step: each has rows of its own.
+"""Threads that share the work of a batch, or of many: each has rows of its own.
 
 On a CPU, PyTorch shares the work of every single operation among its threads. At the sizes of a small translator these
 wait for each other much of the time, and stand still when anything else runs. Threads that have a part of the batch
-each, and meet once a step, do not (measured: docs/log.md).
+each, and meet when it is done, do not (measured: docs/log.md).
 """
 
 from __future__ import annotations
