@@ -17,8 +17,8 @@ from transduce.text.tokenizer import EOS, UNKNOWN
 
 __all__ = ["POSITIONS", "SHORTLIST", "CTranslate2Engine"]
 
-BATCH_TOKENS = 512
-"""Source tokens that a worker decodes at once, padding included: many small batches beat few large ones."""
+BATCH_TOKENS = 640
+"""Source tokens times beams that a worker decodes at once: many small batches beat few large ones (docs/log.md)."""
 POSITIONS = 512
 """The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
 SHORTLIST = "vmap.txt"
@@ -113,7 +113,7 @@ class CTranslate2Engine(Engine):
             beam_size=options.beam,
             num_hypotheses=options.beam,
             length_penalty=0,
-            max_batch_size=max(longest, min(BATCH_TOKENS, share)),
+            max_batch_size=max(longest, min(BATCH_TOKENS // options.beam, share)),
             batch_type="tokens",
             asynchronous=True,
             max_input_length=0,
