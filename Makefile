@@ -1,6 +1,7 @@
 # make demo   the whole way in about six minutes: translate, train, measure, look, translate with what was trained
 # make test   everything CI runs: lint, types, import direction, tests
-# Both set up .venv first; the second time that takes no time.
+# make bench  how fast it is, against others in the same run; a quarter of an hour with nothing else running
+# All set up .venv first; the second time that takes no time.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -12,7 +13,7 @@ DEMO    := demo-model
 SMALLER := model.encoder_layers=2 model.decoder_layers=2 tokenizer.vocab_size=4000 training.validate_every=250
 UNSEEN  := "My brother is reading a good book." "Did you see Tom at the station?" "We have to go home tomorrow."
 
-.PHONY: demo test lint install clean
+.PHONY: demo test bench lint install clean
 
 demo: $(VENV)/installed
 	@echo "1. Translate with the model that comes with it"
@@ -33,6 +34,15 @@ demo: $(VENV)/installed
 test: export OMP_NUM_THREADS := 1
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+# transformers is the peer; what it needs of torch is there already.
+bench: $(VENV)/installed
+	@$(BIN)/python -m pip install --quiet "transformers>=5,<6" "torch<2.14"
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/translation.py --rounds 4
+	$(BIN)/python benchmarks/training.py --rounds 3 --batches 4
+	$(BIN)/python benchmarks/training.py --size base --rounds 2 --batches 1
+	$(BIN)/python benchmarks/growth.py
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

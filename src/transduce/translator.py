@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Alternative", "EngineName", "Translation", "Translator"]
 
-EngineName = Literal["auto", "torch", "ctranslate2"]
+EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2"]
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class Translator:
     def load(cls, model: str | Path, engine: EngineName = "auto", shortlist: bool = False) -> Translator:
         """Load a model directory, or a built-in model by name, such as "en-de".
 
-        `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch. With
-        `shortlist` it tries only likely words, which is faster still.
+        `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch;
+        `torch-int8` is PyTorch with faster, less exact arithmetic. With `shortlist` CTranslate2 tries only likely
+        words, which is faster still.
         """
         return cls(Bundle.open(find_model(model)), engine, shortlist)
 
@@ -159,7 +160,7 @@ class Translator:
 
     def _chosen(self, engine: EngineName, shortlist: bool) -> Engine:
         compiled = self.path / "ctranslate2"
-        if shortlist and engine == "torch":
+        if shortlist and engine.startswith("torch"):
             raise ConfigError(
                 "PyTorch knows no shortlist.", remedy="Choose another engine, or leave the shortlist out."
             )
@@ -167,6 +168,10 @@ class Translator:
             engine = "ctranslate2"
         if engine == "torch" or (engine == "auto" and not compiled.is_dir()):
             return self.torch_engine
+        if engine == "torch-int8":
+            from transduce.engines.torch_engine import TorchEngine
+
+            return TorchEngine(self.bundle.model(), int8=True)
         if not compiled.is_dir():
             raise BundleError(
                 "the model is not compiled for CTranslate2.",

@@ -96,3 +96,11 @@ def test_compare_finds_no_difference_between_a_model_and_its_copy(translator: Tr
     systems = json.loads(result.stdout)["systems"]
     assert systems["en-de"]["bleu"]["value"] == systems["copy"]["bleu"]["value"] > 20
     assert systems["copy"]["bleu"]["p_value"] == 1.0
+
+
+def test_pytorch_in_eight_bits_writes_nearly_the_same() -> None:
+    pairs = list(builtin_corpus("tatoeba-en-de", "test").pairs())[-120:]
+    sources = [pair.source for pair in pairs]
+    exact, rounded = (Translator.load("en-de", engine).translate(sources) for engine in ("torch", "torch-int8"))
+    assert quick_bleu([each.text for each in rounded], [each.text for each in exact]) > 85
+    assert any(one.score != other.score for one, other in zip(exact, rounded, strict=True))  # it was rounded

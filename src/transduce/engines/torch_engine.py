@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 
 import torch
+from torch import nn
 
 from transduce.decoding import DecodingOptions, Hypothesis, decode, score
 from transduce.engines.engine import Engine
@@ -23,8 +25,8 @@ SCORED_TOKENS = 1000
 class TorchEngine(Engine):
     """Runs a model with PyTorch; sentences are sorted and batched by tokens, whatever their order."""
 
-    def __init__(self, model: Transformer) -> None:
-        self.model = model
+    def __init__(self, model: Transformer, int8: bool = False) -> None:
+        self.model = _in_int8(model) if int8 else model
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         """For each source (ids without end of sentence) its hypotheses, best first."""
@@ -53,6 +55,20 @@ class TorchEngine(Engine):
             found = score(self.model, source_ids, [[*targets[index], EOS] for index in batch])
             results |= zip(batch, found, strict=True)
         return [results[index] for index in range(len(sources))]
+
+
+def _in_int8(model: Transformer) -> Transformer:
+    """The model with most of its matrices in eight bits, and what they are multiplied with rounded on the way.
+
+    Attention takes its queries, keys and values from parts of one matrix, which stays as it is.
+    """
+    from torch.ao.quantization import quantize_dynamic
+
+    linear = {name for name, part in model.named_modules() if type(part) is nn.Linear and not name.endswith("qkv")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch announces another way that needs its compiler
+        quantised: Transformer = quantize_dynamic(model.eval(), linear, dtype=torch.qint8)  # type: ignore[no-untyped-call]
+    return quantised
 
 
 def _padded(sources: Sequence[Sequence[int]]) -> torch.Tensor:

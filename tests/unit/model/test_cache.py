@@ -44,3 +44,13 @@ def test_an_empty_cache_can_be_reordered() -> None:
     cache = KeyValueCache(capacity=5)
     cache.reorder(torch.tensor([1, 0]))
     assert cache.append(*entries(2, 1)).keys.shape == (2, 2, 1, 4)
+
+
+def test_a_full_cache_grows_and_keeps_what_it_holds() -> None:
+    cache = KeyValueCache(capacity=100)
+    parts = [entries(2, count) for count in (3, 1, 40, 1, 55)]
+    for part in parts:
+        keys, values = cache.append(*part)
+        cache.reorder(torch.tensor([0, 1]))
+    assert torch.equal(keys, torch.cat([part[0] for part in parts], dim=2))
+    assert torch.equal(values, torch.cat([part[1] for part in parts], dim=2))

@@ -117,3 +117,20 @@ def test_an_error_in_a_worker_is_raised() -> None:
 
     with Workers(2) as workers, pytest.raises(ValueError, match="item 1"):
         list(workers.map(fail, [1, 2]))
+
+
+@pytest.mark.parametrize(("at_once", "expected"), [(15, 3), (34, 2), (35, 1)])
+def test_parts_of_bounded_size_give_the_same_gradient(at_once: int, expected: int) -> None:
+    batch = torch.arange(7 * 5).view(7, 5) % 11 + 3
+
+    def found(workers: Workers) -> tuple[list[torch.Tensor], int]:
+        torch.manual_seed(1)
+        accumulator = Accumulator(task := Copying(0.0), workers)
+        parts = accumulator.add(batch).parts
+        return [p.grad for p in task.module.parameters() if p.grad is not None], parts
+
+    whole, one = found(Workers())
+    pieces, several = found(Workers(at_once=at_once))
+    assert (one, several) == (1, expected)
+    for mine, other in zip(pieces, whole, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
