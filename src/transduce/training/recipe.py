@@ -88,6 +88,8 @@ class TrainingRecipe(_Part):
     """What decides which weights are best, on the dev set."""
     patience: int = Field(default=10, ge=0)
     """Validations without a better score before training ends; 0 is never."""
+    compile: bool = False
+    """Compile the model with PyTorch's compiler first: minutes that can pay on a GPU (untested), not on a CPU."""
     seed: int = Field(default=1, ge=0)
     """Of everything random: weights, order, dropout, segmentation."""
 

@@ -83,7 +83,9 @@ class TrainingRun:
         model.to("cuda" if torch.cuda.is_available() else "cpu")
         dev = DevSet(prepared.dev, prepared.dev_sources, prepared.dev_references)
         settings = self.recipe.training
-        workers = Workers.suited_to(next(model.parameters()).device, settings.batch_tokens)
+        # What is compiled is one thread's: with several, each would compile it.
+        device = next(model.parameters()).device
+        workers = Workers() if settings.compile else Workers.suited_to(device, settings.batch_tokens)
         task = TranslationTask(model, prepared.vocabularies, prepared.train, dev, self.recipe, workers)
         log, curves = EventLog(self.directory / "log.jsonl"), TensorBoard(self.work / "tensorboard")
         with freed_memory_kept(), storage_errors(self.directory), log, curves, workers:

@@ -69,6 +69,7 @@ class TranslationTask:
         self.train, self.dev = train, dev
         self.workers = workers or Workers()
         self.device = next(model.parameters()).device
+        self._hidden = torch.compile(model.hidden, dynamic=True) if recipe.training.compile else model.hidden
         self.plan = BatchPlan(train, recipe.training.batch_tokens, recipe.training.seed)
 
     def batches(self, epoch: int, start: int) -> Iterator[TranslationBatch]:
@@ -81,8 +82,8 @@ class TranslationTask:
         settings, weight = self.recipe.training, self.module.projection.weight
         source = self._with_unknowns(batch.source) if settings.word_dropout and self.module.training else batch.source
         with self._precision():
-            hidden = self.module.hidden(source, batch.target)
-            other = self.module.hidden(source, batch.target) if settings.r_drop and self.module.training else None
+            hidden = self._hidden(source, batch.target)
+            other = self._hidden(source, batch.target) if settings.r_drop and self.module.training else None
         part = smoothed_cross_entropy(hidden.float(), weight, batch.labels, PAD, settings.label_smoothing)
         if other is None:
             return part
@@ -165,7 +166,10 @@ class TranslationTask:
         )
 
     def _tensor(self, rows: list[Ids]) -> Tensor:
-        return torch.from_numpy(padded(rows, PAD)).to(self.device)
+        ids = torch.from_numpy(padded(rows, PAD))
+        if self.device.type != "cuda":
+            return ids.to(self.device)
+        return ids.pin_memory().to(self.device, non_blocking=True)  # while the GPU is at the last batch; untested
 
     def _resegmented(
         self, sources: list[Ids], targets: list[Ids], sampled: tuple[int, int]

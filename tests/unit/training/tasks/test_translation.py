@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -139,3 +140,23 @@ def test_a_model_of_two_vocabularies_is_trained_and_validated(make: Make) -> Non
     validation = task.validate()
     assert len(validation.samples) == 3
     assert validation.scores["perplexity"] < prepared.vocabularies.target.size
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of the compiler, about itself
+def test_a_compiled_model_gives_the_same_loss_and_gradient(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Traced as for a GPU, run by PyTorch's plain operations: what its code generator does on a CPU takes minutes.
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    plain, _ = make()
+    compiled, _ = make({"compile": True})
+    compiled.module.load_state_dict(plain.module.state_dict())
+    for task in (plain, compiled):
+        task.module.eval()  # dropout draws in another order
+    for batch in islice(plain.batches(0, 0), 3):  # of several shapes
+        found = []
+        for task in (plain, compiled):
+            part = task.loss(batch)
+            found.append((part.loss, torch.autograd.grad(part.loss, list(task.module.parameters()))))
+        torch.testing.assert_close(found[0][0], found[1][0])
+        for mine, other in zip(found[0][1], found[1][1], strict=True):
+            torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] > 0
