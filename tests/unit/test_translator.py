@@ -204,11 +204,17 @@ def test_batches_by_tokens_change_nothing(translator: Translator, monkeypatch: p
 
     monkeypatch.setattr(torch_engine, "decode", counted)
     monkeypatch.setattr(torch_engine, "BATCH_TOKENS", most)
+    monkeypatch.setattr(torch_engine, "BATCH_ROWS", 1)
     found = translator.translate(TEXTS, **SHORT)
     assert all(close(one, other) for one, other in zip(found, expected, strict=True))
     assert len(shapes) > 1
     assert sum(rows for rows, _ in shapes) == 6  # the empty text has nothing to decode
     assert all(rows == 1 or rows * length <= most for rows, length in shapes)
+
+
+def test_sentences_however_long_are_decoded_several_at_a_time() -> None:
+    batches = list(torch_engine._by_tokens([500, 20, 480, 510, 490], most=1000, rows=3))
+    assert batches == [[3, 0, 4], [2, 1]]
 
 
 def test_a_prefix_for_each_text_stays_with_its_text(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
