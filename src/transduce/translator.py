@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Alternative", "EngineName", "Translation", "Translator"]
 
+FIRST_TEXTS, NEXT_TEXTS = 32, 256
+"""Texts that are begun together: at first few, so that no core waits for long; then enough to sort them by length."""
+
 EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2"]
 
 
@@ -97,7 +100,14 @@ class Translator:
 
         CTranslate2 works meanwhile: whoever begins the next texts before asking for the last keeps all cores busy.
         """
-        return self._begun(list(texts), to, options)
+        texts = list(texts)
+        if not self.engine.works_ahead or options.get("prefix"):
+            return self._begun(texts, to, options)
+        # Some at a time: while workers are at the first, the next are read, and what is done is put together.
+        starts = [0, *range(FIRST_TEXTS, len(texts), NEXT_TEXTS)]
+        ends = [*starts[1:], len(texts)]
+        begun = [self._begun(texts[start:end], to, options) for start, end in zip(starts, ends, strict=True)]
+        return lambda: [translation for finish in begun for translation in finish()]
 
     @overload  # a str is a Sequence[str] too, but the first that fits counts
     def score(self, source: str, target: str, to: str | None = None) -> Hypothesis: ...  # type: ignore[overload-overlap]

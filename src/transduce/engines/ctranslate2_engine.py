@@ -39,6 +39,8 @@ class CTranslate2Engine(Engine):
     as good, but what is written can then depend on the sentences beside it.
     """
 
+    works_ahead = True
+
     def __init__(
         self, path: Path, vocabularies: Vocabularies, fallback: Callable[[], Engine], shortlist: bool = False
     ) -> None:

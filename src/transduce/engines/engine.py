@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from transduce.decoding import DecodingOptions, Hypothesis
 
@@ -13,6 +13,9 @@ __all__ = ["Engine"]
 
 class Engine(Protocol):
     """A model that can be run."""
+
+    works_ahead: ClassVar[bool] = False
+    """Whether work starts when it is begun, and not when the result is asked for."""
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         """For each source (ids without end of sentence) its hypotheses, best first."""
