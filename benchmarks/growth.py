@@ -285,7 +285,9 @@ def _drawing() -> Callable[[list[tuple[Table, list[Row]]], Path], None]:
             sizes, base = [row.size for row in rows], rows[0].cost / table.flops(rows[0].size)
             axes.loglog(sizes, [row.cost * 1e6 for row in rows], "o-", label="measured")
             axes.loglog(sizes, [table.flops(size) * base * 1e6 for size in sizes], "--", label="expected")
-            axes.set(title=table.title, xlabel=table.grows, ylabel=f"µs per {table.unit}")
+            costs = [row.cost * 1e6 for row in rows]
+            axes.set(xlabel=table.grows, ylabel=f"µs per {table.unit}", ylim=(min(costs) / 3, max(costs) * 3))
+            axes.set_title(table.title, fontsize=9)
             axes.legend()
         figure.savefig(path)
 
