@@ -38,10 +38,10 @@ test: lint
 # transformers is the peer; what it needs of torch is there already.
 bench: $(VENV)/installed
 	@$(BIN)/python -m pip install --quiet "transformers>=5,<6" "torch<2.14"
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/translation.py --rounds 4
+	$(BIN)/python benchmarks/startup.py --rounds 7
+	$(BIN)/python benchmarks/translation.py --rounds 3
 	$(BIN)/python benchmarks/training.py --rounds 3 --batches 4
-	$(BIN)/python benchmarks/training.py --size base --rounds 2 --batches 1
+	$(BIN)/python benchmarks/training.py --size base --rounds 2 --batches 1 --against torch huggingface
 	$(BIN)/python benchmarks/growth.py
 
 lint: $(VENV)/installed
