@@ -81,10 +81,7 @@ class CTranslate2Engine(Engine):
 
         def finish() -> list[list[Hypothesis]]:
             found: list[list[Hypothesis]] = [[] for _ in sources]
-            penalties = [
-                1.0,
-                *(length_penalty(float(length), options) for length in range(1, max(limits, default=0) + 1)),
-            ]
+            penalties = [length_penalty(float(length), options) for length in range(max(limits, default=0) + 1)]
             left = [index for index, source in enumerate(sources) if len(source) >= POSITIONS]
             # The workers take the longest first: in that order there is always something to do while they work.
             for place in sorted(range(len(short)), key=lambda place: -len(sources[short[place]])):

@@ -33,6 +33,7 @@ class Adam:
         """v."""
         self.steps: dict[int, Tensor] = {}
         """t."""
+        self._named = {"exp_avg": self.means, "exp_avg_sq": self.squares, "step": self.steps}  # PyTorch's names
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
@@ -70,17 +71,15 @@ class Adam:
 
     def tensors(self) -> dict[str, Tensor]:
         """What is remembered of each parameter, by number and name."""
-        named = {"exp_avg": self.means, "exp_avg_sq": self.squares, "step": self.steps}
-        return {f"{number}.{name}": value for name, values in named.items() for number, value in values.items()}
+        return {f"{number}.{name}": value for name, values in self._named.items() for number, value in values.items()}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Take back what `tensors` gave."""
-        named = {"exp_avg": self.means, "exp_avg_sq": self.squares, "step": self.steps}
-        for values in named.values():
+        for values in self._named.values():
             values.clear()
         for key, value in tensors.items():
             number, name = key.split(".", 1)
-            named[name][int(number)] = value.to(self.parameters[int(number)].device, copy=True)
+            self._named[name][int(number)] = value.to(self.parameters[int(number)].device, copy=True)
 
 
 def make_optimizer(module: nn.Module, recipe: TrainingRecipe) -> Adam:
