@@ -47,7 +47,7 @@ def choose_best(
 
 
 def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The largest along the last dimension, in order, and where they are, as `topk`, several times as fast on a CPU.
+    """The largest along the last dimension, in order, and where they are, as `topk`, but faster on a CPU.
 
     They can only be in those blocks that have the largest maxima.
     """
