@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from transduce.bundle import Bundle, find_model
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.text import normalise
-from transduce.text.sentences import Segment, segments
+from transduce.text.sentences import segments
 
 if TYPE_CHECKING:
     from transduce.decoding import DecodingOptions, Hypothesis
@@ -23,6 +23,9 @@ __all__ = ["Alternative", "EngineName", "Sentences", "Translation", "Translator"
 
 FIRST_TEXTS, NEXT_TEXTS = 32, 256
 """Texts that are begun together: at first few, so that no core waits for long; then enough to sort them by length."""
+
+LONGEST = 400
+"""Tokens from which a sentence is cut, at a space: models know none so long, and time grows with the square of it."""
 
 EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2"]
 
@@ -54,23 +57,22 @@ class Sentences:
     """Ids of those that have words."""
     options: DecodingOptions
     vocabulary: Tokenizer
-    parts: list[list[Segment]]
-    """The segments of each text."""
+    spaces: list[list[str]]
+    """For each text, the white space behind each of its sentences."""
     wanted: list[int]
-    """Which of all segments the sources are."""
+    """Which of all sentences the sources are; the others have no words."""
 
     def translations(self, decoded: Sequence[Sequence[Hypothesis]]) -> list[Translation]:
         """The texts' translations, of the hypotheses for the sources."""
         written = self.vocabulary.decode_batch(each.tokens for hypotheses in decoded for each in hypotheses)
         texts = map(normalise, written)  # a weak model may write the byte of a line feed
-        found: list[list[Alternative]] = [[] for part in self.parts for _ in part]
+        found: list[list[Alternative]] = [[] for spaces in self.spaces for _ in spaces]
         for index, hypotheses in zip(self.wanted, decoded, strict=True):
             found[index] = [Alternative(next(texts), hypothesis.score) for hypothesis in hypotheses]
         translations, place = [], 0
-        for part in self.parts:
-            spaces = [segment.space for segment in part]
-            translations.append(_joined(spaces, found[place : place + len(part)]))
-            place += len(part)
+        for spaces in self.spaces:
+            translations.append(_joined(spaces, found[place : place + len(spaces)]))
+            place += len(spaces)
         return translations
 
 
@@ -175,13 +177,26 @@ class Translator:
             options["prefix"] = self.vocabularies.target.encode(prefix)
         decoding = self._options(options)
         parts = [segments(text, self.bundle.config.source_language) for text in texts]
-        written = [segment.sentence for part in parts for segment in part]
-        ids = self.vocabularies.encode_sources(written, self._language(to))
+        encoded = iter(self.vocabularies.source.encode_batch([each.sentence for part in parts for each in part]))
+        rows, spaces = [], []
+        for part in parts:
+            cut = [each for segment in part for each in self._cut(next(encoded), segment.space)]
+            rows += [row for row, _ in cut]
+            spaces.append([space for _, space in cut])
+        ids = self.vocabularies.tagged(rows, self._language(to))
         wanted = [index for index, row in enumerate(ids) if row]
         if decoding.prefix:
-            prefixes = self._prefixes(decoding, [len(part) for part in parts], ids)
+            prefixes = self._prefixes(decoding, list(map(len, spaces)), ids)
             decoding = decoding.replace(prefix=[prefixes[index] for index in wanted])
-        return Sentences([ids[index] for index in wanted], decoding, self.vocabularies.target, parts, wanted)
+        return Sentences([ids[index] for index in wanted], decoding, self.vocabularies.target, spaces, wanted)
+
+    def _cut(self, row: list[int], space: str) -> list[tuple[list[int], str]]:
+        """A sentence, in parts if it is too long for any model, and what stands behind each."""
+        if len(row) <= LONGEST:
+            return [(row, space)]
+        parts = self.vocabularies.source.cut(row, LONGEST)
+        between = [" " if self.vocabularies.source.begins_word(part) else "" for part in parts[1:]]
+        return list(zip(parts, [*between, space], strict=True))
 
     def _begun(self, texts: list[str], to: str | None, overrides: dict[str, Any]) -> Callable[[], list[Translation]]:
         sentences = self.sentences(texts, to, **overrides)
