@@ -10,8 +10,8 @@ NAMES = dict(
 aa Afar|ab Abkhazian|ada Dangme|af Afrikaans|ak Akan|am Amharic|an Aragonese|ar Arabic|as Assamese|ay Aymara
 az Azerbaijani|ba Bashkir|bci Baoulé|be Belarusian|bem Bemba|bg Bulgarian|bm Bambara|bn Bengali|bo Tibetan|br Breton
 bs Bosnian|ca Catalan|ceb Cebuano|cs Czech|cv Chuvash|cy Welsh|da Danish|dag Dagbani|de German|din Dinka|dv Dhivehi
-dyu Dyula|dz Dzongkha|ee Ewe|efi Efik|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|fat Fanti
-ff Fula|fi Finnish|fj Fijian|fo Faroese|fon Fon|fr French|fy Western Frisian|ga Irish|gaa Ga|gd Scottish Gaelic
+dyu Dyula|dz Dzongkha|ee Ewe|efi Efik|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian
+fat Fanti|ff Fula|fi Finnish|fj Fijian|fo Faroese|fon Fon|fr French|fy Western Frisian|ga Irish|gaa Ga|gd Scottish Gaelic
 gl Galician|gn Guarani|gu Gujarati|ha Hausa|haw Hawaiian|he Hebrew|hi Hindi|hr Croatian|ht Haitian Creole|hu Hungarian
 hy Armenian|id Indonesian|ig Igbo|is Icelandic|it Italian|iu Inuktitut|ja Japanese|jv Javanese|ka Georgian|kg Kongo
 ki Kikuyu|kk Kazakh|kl Greenlandic|km Khmer|kn Kannada|ko Korean|ku Kurdish|ky Kyrgyz|la Latin|lb Luxembourgish
