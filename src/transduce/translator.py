@@ -229,14 +229,18 @@ class Translator:
 
     def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
         """The model's own decoding defaults, changed as asked; padding, tags and the like are never written."""
+        suppress = (*self._defaults.suppress, *overrides.get("suppress", ()))
+        return self._defaults.replace(**overrides | {"suppress": suppress})
+
+    @cached_property
+    def _defaults(self) -> DecodingOptions:
         from transduce.decoding import DecodingOptions
 
         try:
             defaults = DecodingOptions().replace(**self.bundle.config.decoding)
         except ConfigError as error:
             raise BundleError(error.what, where=str(self.path / "config.json"), remedy=error.remedy) from error
-        options = defaults.replace(**overrides)
-        return options.replace(suppress=(*self.vocabularies.target.unwritten, *options.suppress))
+        return defaults.replace(suppress=(*self.vocabularies.target.unwritten, *defaults.suppress))
 
     @staticmethod
     def _prefixes(options: DecodingOptions, sentences: list[int], ids: list[list[int]]) -> list[list[int]]:
