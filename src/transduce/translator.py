@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from transduce.bundle import Bundle, find_model
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.text import normalise
+from transduce.text.languages import Direction
 from transduce.text.sentences import segments
+from transduce.text.tokenizer import EOS
 
 if TYPE_CHECKING:
+    from transduce.attention_lens import AttentionMaps
     from transduce.decoding import DecodingOptions, Hypothesis
     from transduce.engines.engine import Engine
     from transduce.engines.torch_engine import TorchEngine
@@ -154,6 +157,37 @@ class Translator:
             raise InputError("sources and targets are not as many.", remedy="Give one target for each source.")
         sources = self.vocabularies.encode_sources(source, self._language(to))
         return self.torch_engine.score(sources, self.vocabularies.target.encode_batch(target))
+
+    def attention(self, text: str, target: str | None = None, to: str | None = None, **options: Any) -> AttentionMaps:
+        """Where the model looks while it translates a text, or while it would write the `target` that you give.
+
+        Every layer and head, as labelled arrays: `.cross`, `.encoder`, `.decoder`, `.words()`, `.steps`. The text is
+        taken as one sentence, however many it has, because attention does not cross from one to the next otherwise;
+        more than 512 tokens are refused. `to` and `options` are those of `translate`.
+        """
+        from transduce.attention_lens.capture import capture, check_length
+
+        for given in (text, target):
+            if given is not None and not isinstance(given, str):
+                raise InputError(f"the lens looks at one text, not at a {type(given).__name__}.", remedy="Give a str.")
+        if target is not None and options:
+            raise ConfigError(
+                f"{', '.join(options)}: nothing is searched for where the target is given.",
+                remedy="Leave the target or the options out.",
+            )
+        language = self._language(to)
+        (source,) = self.vocabularies.encode_sources([text], language)
+        if not source:
+            raise InputError("there is no text to look at.", remedy="Give a sentence.")
+        model = self.torch_engine.model
+        check_length(model, "text", len(source) + 1)
+        if target is None:
+            written = self.engine.decode([source], self._options(options))[0][0].tokens
+        else:
+            written = [*self.vocabularies.target.encode(target), EOS]
+        config = self.bundle.config
+        languages = Direction(config.source_language, to or language or config.target_language)
+        return capture(model, self.vocabularies, source, written, name=self.path.resolve().name, languages=languages)
 
     def _language(self, to: str | None) -> str | None:
         """The language whose tag is put before the sources; None where there is nothing to choose."""
