@@ -17,6 +17,7 @@ from transduce.text.tokenizer import EOS
 
 if TYPE_CHECKING:
     from transduce.attention_lens import AttentionMaps
+    from transduce.attention_lens.alignment import Link
     from transduce.decoding import DecodingOptions, Hypothesis
     from transduce.engines.engine import Engine
     from transduce.engines.torch_engine import TorchEngine
@@ -188,6 +189,31 @@ class Translator:
         config = self.bundle.config
         languages = Direction(config.source_language, to or language or config.target_language)
         return capture(model, self.vocabularies, source, written, name=self.path.resolve().name, languages=languages)
+
+    def align(
+        self, texts: Sequence[str], sentences: Sentences, decoded: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Link]]:
+        """For each text, which words of its translation come from which of its own, as characters of either.
+
+        Of the `sentences` of the texts and what was found for them; the best translation is aligned.
+        """
+        from transduce.attention_lens.alignment import Found, links
+        from transduce.attention_lens.capture import capture
+
+        model, tokens = self.torch_engine.model, iter(zip(sentences.sources, decoded, strict=True))
+        wanted, place = set(sentences.wanted), 0
+        found: list[list[Link]] = []
+        translations = sentences.translations(decoded)
+        for text, translation, spaces in zip(texts, translations, sentences.spaces, strict=True):
+            source, target = Found(text), Found(translation.text)
+            mine: list[Link] = []
+            for index in range(place, place + len(spaces)):
+                if index in wanted:
+                    ids, hypotheses = next(tokens)
+                    mine += links(capture(model, self.vocabularies, ids, hypotheses[0].tokens), source, target)
+            place += len(spaces)
+            found.append(mine)
+        return found
 
     def _language(self, to: str | None) -> str | None:
         """The language whose tag is put before the sources; None where there is nothing to choose."""

@@ -8,7 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
     "DetectRequest", "DetectedLanguage", "ErrorMessage", "LanguageMessage", "LibreTranslateRequest",
-    "LibreTranslateResponse", "LookRequest", "ModelList", "Settings", "Status", "TranslateRequest", "TranslateResponse",
+    "LibreTranslateResponse", "LookRequest", "LookResponse", "ModelList", "Settings", "Status",
+    "TranslateRequest", "TranslateResponse",
 ]  # fmt: skip
 
 
@@ -89,6 +90,55 @@ class LookRequest(Asked):
         "numbers", description="Attention as nested lists, or as base64 of bytes, 255 for 1."
     )
     api_key: Key = None
+
+
+class LookedAtWord(BaseModel):
+    """A word, and its first and last token."""
+
+    text: str
+    first: int
+    last: int
+
+
+class LookedAt(BaseModel):
+    """A sentence as the model reads it."""
+
+    text: str
+    tokens: list[str]
+    words: list[LookedAtWord]
+
+
+class MapMessage(BaseModel):
+    """Attention weights: layers, heads, rows that look, columns that are looked at."""
+
+    shape: list[int]
+    numbers: list[Any] | None = None
+    bytes: str | None = None
+
+
+class TokenMessage(BaseModel):
+    """A token that could be written."""
+
+    token: str
+    probability: float
+
+
+class StepMessage(TokenMessage):
+    """The writing of one token."""
+
+    alternatives: list[TokenMessage]
+
+
+class LookResponse(BaseModel):
+    """Where a model looked."""
+
+    model: str
+    source_language: str | None
+    target_language: str | None
+    source: LookedAt
+    target: LookedAt
+    maps: dict[Literal["encoder", "decoder", "cross"], MapMessage]
+    steps: list[StepMessage]
 
 
 class ModelMessage(BaseModel):
