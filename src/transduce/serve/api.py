@@ -9,15 +9,19 @@ from fastapi import APIRouter, Request, Response
 
 from transduce.attention_lens.alignment import Link
 from transduce.serve.limits import Refusal
-from transduce.serve.messages import LookRequest, LookResponse, ModelList, TranslateRequest, TranslateResponse
+from transduce.serve.messages import (
+    LOOKED_AT,
+    LookRequest,
+    LookResponse,
+    ModelList,
+    TranslateRequest,
+    TranslateResponse,
+)
 from transduce.serve.metrics import CONTENT_TYPE
 from transduce.serve.reading import body_schema, read_json, validated
 from transduce.serve.service import Service
 
 __all__ = ["own_api"]
-
-LOOKED_AT = 1000
-"""Characters of a sentence whose attention is shown: its maps grow with the square."""
 
 
 def own_api(service: Service) -> APIRouter:

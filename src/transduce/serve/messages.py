@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
-    "DetectRequest", "DetectedLanguage", "ErrorMessage", "LanguageMessage", "LibreTranslateRequest",
+    "LOOKED_AT", "DetectRequest", "DetectedLanguage", "ErrorMessage", "LanguageMessage", "LibreTranslateRequest",
     "LibreTranslateResponse", "LookRequest", "LookResponse", "ModelList", "Settings", "Status",
     "TranslateRequest", "TranslateResponse",
 ]  # fmt: skip
@@ -21,6 +21,8 @@ def _whole(value: Any) -> Any:
 Texts = Annotated[str | Annotated[list[str], Field(min_length=1)], Field(description="A text, or a list of texts.")]
 UpTo16 = Annotated[int, Field(ge=1, le=16), BeforeValidator(_whole)]
 UpTo15 = Annotated[int, Field(ge=0, le=15), BeforeValidator(_whole)]
+LOOKED_AT = 1000
+"""Characters of a sentence whose attention is shown: its maps grow with the square."""
 Key = Annotated[str | None, Field(description="Where the service asks for one; or the header `Authorization: Bearer`.")]
 
 
@@ -82,10 +84,12 @@ class TranslateResponse(BaseModel):
 class LookRequest(Asked):
     """A sentence to look into."""
 
-    q: str = Field(description="A sentence.")
+    q: str = Field(pattern=r"\w", description="A sentence.", json_schema_extra={"maxLength": LOOKED_AT})
     model: str | None = Field(None, description="A model's name; else the first that fits the language.")
     target: str | None = Field(None, description="The language to translate into.")
-    translation: str | None = Field(None, description="A translation of yours; else the model's own.")
+    translation: str | None = Field(
+        None, description="A translation of yours; else the model's own.", json_schema_extra={"maxLength": LOOKED_AT}
+    )
     encoding: Literal["numbers", "bytes"] = Field(
         "numbers", description="Attention as nested lists, or as base64 of bytes, 255 for 1."
     )
