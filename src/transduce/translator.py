@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from transduce.decoding import DecodingOptions, Hypothesis
     from transduce.engines.engine import Engine
     from transduce.engines.torch_engine import TorchEngine
+    from transduce.text import Tokenizer
 
-__all__ = ["Alternative", "EngineName", "Translation", "Translator"]
+__all__ = ["Alternative", "EngineName", "Sentences", "Translation", "Translator"]
 
 FIRST_TEXTS, NEXT_TEXTS = 32, 256
 """Texts that are begun together: at first few, so that no core waits for long; then enough to sort them by length."""
+
+LONGEST = 400
+"""Tokens from which a sentence is cut, at a space: models know none so long, and time grows with the square of it."""
 
 EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2"]
 
@@ -43,6 +47,33 @@ class Translation:
     score: float
     alternatives: list[Alternative] = field(default_factory=list)
     """The n best, the translation itself first."""
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of some texts on their way through an engine."""
+
+    sources: list[list[int]]
+    """Ids of those that have words."""
+    options: DecodingOptions
+    vocabulary: Tokenizer
+    spaces: list[list[str]]
+    """For each text, the white space behind each of its sentences."""
+    wanted: list[int]
+    """Which of all sentences the sources are; the others have no words."""
+
+    def translations(self, decoded: Sequence[Sequence[Hypothesis]]) -> list[Translation]:
+        """The texts' translations, of the hypotheses for the sources."""
+        written = self.vocabulary.decode_batch(each.tokens for hypotheses in decoded for each in hypotheses)
+        texts = map(normalise, written)  # a weak model may write the byte of a line feed
+        found: list[list[Alternative]] = [[] for spaces in self.spaces for _ in spaces]
+        for index, hypotheses in zip(self.wanted, decoded, strict=True):
+            found[index] = [Alternative(next(texts), hypothesis.score) for hypothesis in hypotheses]
+        translations, place = [], 0
+        for spaces in self.spaces:
+            translations.append(_joined(spaces, found[place : place + len(spaces)]))
+            place += len(spaces)
+        return translations
 
 
 class Translator:
@@ -137,36 +168,40 @@ class Translator:
             )
         return to or languages[0] if config.target_languages else None
 
-    def _begun(self, texts: list[str], to: str | None, overrides: dict[str, Any]) -> Callable[[], list[Translation]]:
-        options = self._options(overrides)
+    def sentences(self, texts: Sequence[str], to: str | None = None, **options: Any) -> Sentences:
+        """The sentences of texts, ready for the engine, and the way from what it makes of them to translations.
+
+        For whoever decides what is decoded when, such as a service; `translate` does all of it. A `prefix` may be text.
+        """
+        if isinstance(prefix := options.get("prefix"), str):
+            options["prefix"] = self.vocabularies.target.encode(prefix)
+        decoding = self._options(options)
         parts = [segments(text, self.bundle.config.source_language) for text in texts]
-        sentences = [segment.sentence for part in parts for segment in part]
-        ids = self.vocabularies.encode_sources(sentences, self._language(to))
+        encoded = iter(self.vocabularies.source.encode_batch([each.sentence for part in parts for each in part]))
+        rows, spaces = [], []
+        for part in parts:
+            cut = [each for segment in part for each in self._cut(next(encoded), segment.space)]
+            rows += [row for row, _ in cut]
+            spaces.append([space for _, space in cut])
+        ids = self.vocabularies.tagged(rows, self._language(to))
         wanted = [index for index, row in enumerate(ids) if row]
-        if options.prefix:
-            prefixes = self._prefixes(options, [len(part) for part in parts], ids)
-            options = options.replace(prefix=[prefixes[index] for index in wanted])
-        decode = self.engine.begin([ids[index] for index in wanted], options)
+        if decoding.prefix:
+            prefixes = self._prefixes(decoding, list(map(len, spaces)), ids)
+            decoding = decoding.replace(prefix=[prefixes[index] for index in wanted])
+        return Sentences([ids[index] for index in wanted], decoding, self.vocabularies.target, spaces, wanted)
 
-        def finish() -> list[Translation]:
-            decoded = decode()
-            texts = self._texts(decoded)
-            found: list[list[Alternative]] = [[] for _ in sentences]
-            for index, hypotheses in zip(wanted, decoded, strict=True):
-                found[index] = [Alternative(next(texts), hypothesis.score) for hypothesis in hypotheses]
-            translations, place = [], 0
-            for part in parts:
-                spaces = [segment.space for segment in part]
-                translations.append(_joined(spaces, found[place : place + len(part)]))
-                place += len(part)
-            return translations
+    def _cut(self, row: list[int], space: str) -> list[tuple[list[int], str]]:
+        """A sentence, in parts if it is too long for any model, and what stands behind each."""
+        if len(row) <= LONGEST:
+            return [(row, space)]
+        parts = self.vocabularies.source.cut(row, LONGEST)
+        between = [" " if self.vocabularies.source.begins_word(part) else "" for part in parts[1:]]
+        return list(zip(parts, [*between, space], strict=True))
 
-        return finish
-
-    def _texts(self, decoded: list[list[Hypothesis]]) -> Iterator[str]:
-        """What all hypotheses say, one after the other."""
-        written = self.vocabularies.target.decode_batch(each.tokens for hypotheses in decoded for each in hypotheses)
-        return map(normalise, written)  # a weak model may write the byte of a line feed
+    def _begun(self, texts: list[str], to: str | None, overrides: dict[str, Any]) -> Callable[[], list[Translation]]:
+        sentences = self.sentences(texts, to, **overrides)
+        decode = self.engine.begin(sentences.sources, sentences.options)
+        return lambda: sentences.translations(decode())
 
     def _chosen(self, engine: EngineName, shortlist: bool) -> Engine:
         compiled = self.path / "ctranslate2"

@@ -159,6 +159,34 @@ def test_white_space_between_the_sentences_of_a_paragraph_is_kept(echo: Translat
     assert (first.text, second.text) == (text, "We painted.")
 
 
+def test_lines_of_a_short_text_stay_lines(echo: Translator) -> None:
+    text = "We painted\nthe house.\r\n\n They understand"
+    assert echo.translate(text).text == text
+    assert len(echo.engine.sources) == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("text", ["We painted the house " * 300 + "\n", "ɛ" * 900, "日本語" * 150 + " ", "👍🏽" * 200])
+def test_a_sentence_too_long_for_any_model_is_cut_and_none_of_it_is_lost(echo: Translator, text: str) -> None:
+    assert echo.translate(text).text == text
+    lengths = [len(source) for source in echo.engine.sources]  # type: ignore[attr-defined]
+    assert len(lengths) > 1
+    assert max(lengths) <= 400
+    assert min(lengths[:-1]) > 200
+
+
+def test_parts_of_a_long_sentence_begin_with_words(echo: Translator, polyglot: Translator) -> None:
+    echo.translate("understand " * 500)
+    firsts = [echo.vocabularies.source.pieces(source[:1])[0] for source in echo.engine.sources]  # type: ignore[attr-defined]
+    assert len(firsts) > 1
+    assert all(first.startswith("▁") for first in firsts)
+    sources = polyglot.sentences(["understand " * 500], "fr").sources
+    assert {source[0] for source in sources} == {polyglot.vocabularies.source.tag("<2fr>")}
+
+
+def test_a_prefix_may_be_text(translator: Translator) -> None:
+    assert translator.translate("We painted", prefix="house", **SHORT).text.startswith("house")
+
+
 def test_sentences_of_a_paragraph_are_translated_each_by_itself(translator: Translator) -> None:
     whole = translator.translate("\n".join(PARAGRAPH), **SHORT)
     apart = translator.translate(PARAGRAPH, **SHORT)

@@ -36,13 +36,22 @@ class CTranslate2Engine(Engine):
     beyond its positions) goes to `fallback`.
 
     With `shortlist` only those target pieces are tried that the sentences of a batch are likely to need: faster, nearly
-    as good, but what is written can then depend on the sentences beside it.
+    as good, but what is written can then depend on the sentences beside it. With `hurried` a sentence that comes to its
+    length limit is left as it stands there instead of being decoded again, which takes seconds: for services, where
+    anyone may send anything.
     """
 
     works_ahead = True
 
     def __init__(
-        self, path: Path, vocabularies: Vocabularies, fallback: Callable[[], Engine], shortlist: bool = False
+        self,
+        path: Path,
+        vocabularies: Vocabularies,
+        fallback: Callable[[], Engine],
+        shortlist: bool = False,
+        *,
+        workers: int | None = None,
+        hurried: bool = False,
     ) -> None:
         import ctranslate2
 
@@ -52,13 +61,13 @@ class CTranslate2Engine(Engine):
                 where=str(path),
                 remedy="Export it with --shortlist CORPUS, or translate without.",
             )
-        self._shortlist = shortlist
+        self._shortlist, self._hurried = shortlist, hurried
 
         self._source_pieces = vocabularies.source.all_pieces()
         self._target_pieces = vocabularies.target.all_pieces()
         self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
         self._fallback = fallback
-        self._workers = _cores()
+        self._workers = workers or _cores()
         try:
             # Workers scale with the cores, threads of one worker hardly do; no queue limit, or beginning would wait.
             self._translator = ctranslate2.Translator(
@@ -88,7 +97,9 @@ class CTranslate2Engine(Engine):
                 result = results[place].result()
                 texts: list[list[str]] = result.hypotheses  # made anew whenever it is asked for
                 # Whoever comes near its own limit may have been cut at the longest one's: such sentences are rare.
-                if max(map(len, texts)) + 1 < limits[place]:
+                if self._hurried:
+                    texts = [pieces[: limits[place] - 1] for pieces in texts]
+                if self._hurried or max(map(len, texts)) + 1 < limits[place]:
                     found[short[place]] = self._ranked(texts, result.scores, penalties, options.n_best)
                 else:
                     left.append(short[place])

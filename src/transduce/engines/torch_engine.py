@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -29,6 +30,7 @@ class TorchEngine(Engine):
 
     def __init__(self, model: Transformer, int8: bool = False) -> None:
         self.model = _in_int8(model) if int8 else model
+        self._turn = threading.Lock()  # the number of PyTorch's threads, which workers divide, is one for all
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         """For each source (ids without end of sentence) its hypotheses, best first."""
@@ -42,7 +44,7 @@ class TorchEngine(Engine):
             chosen = options.replace(prefix=[prefixes[index] for index in batch]) if options.prefix else options
             return decode(self.model, _padded([sources[index] for index in batch]), chosen)
 
-        with Workers(min(count, len(batches))) as workers:
+        with self._turn, Workers(min(count, len(batches))) as workers:
             for batch, decoded in zip(batches, workers.map(found, batches), strict=True):
                 for index, hypotheses in zip(batch, decoded, strict=True):
                     results[index] = hypotheses

@@ -18,12 +18,20 @@ class Segment(NamedTuple):
 
 
 def segments(text: str, language: str | None = None, long: int = LONG) -> list[Segment]:
-    """The sentences of a long text; a short one is one segment. White space before a sentence is its own segment."""
-    if len(text) < long:
+    """The lines of a text, long ones cut into sentences. White space before the first is a segment of its own."""
+    if len(text) < long and text.isprintable():  # one short line, as most are
         return _with_spaces(text, [text.strip()])
+    sentences = (sentence for line in text.splitlines() for sentence in _sentences(line, language, long))
+    return _with_spaces(text, [sentence.strip() for sentence in sentences])
+
+
+def _sentences(line: str, language: str | None, long: int) -> list[str]:
+    if len(line) < long:
+        return [line]
     from sentencex import segment
 
-    return _with_spaces(text, [sentence.strip() for sentence in segment(language or "en", text)])
+    found: list[str] = segment(language or "en", line)
+    return found
 
 
 def _with_spaces(text: str, sentences: list[str]) -> list[Segment]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from transduce.errors import ConfigError, InputError
 from transduce.text.merge_dropout import MergeDropout
-from transduce.text.normalise import normalise
+from transduce.text.normalise import SPACE_MARK, normalise
 
 if TYPE_CHECKING:
     import sentencepiece
@@ -25,6 +25,8 @@ SubwordKind = Literal["bpe", "unigram"]
 SMALLEST_VOCABULARY = 4 + 256 + 16
 """The special ids, a byte each for what is not in the vocabulary, and something to write with."""
 
+CONTINUATION = re.compile(r"<0x[89AB][0-9A-F]>")
+"""A byte that goes on with a character."""
 OURS = re.compile(r"<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|<2[A-Za-z].*>")
 """Names of special ids, bytes and tags, which no text symbol may have."""
 
@@ -113,6 +115,23 @@ class Tokenizer:
             else self._merges.encode(text, dropout, generator)
             for text in normalised
         ]
+
+    def cut(self, ids: Sequence[int], longest: int) -> list[list[int]]:
+        """The ids of a text in parts of at most so many: cut before a word where one begins, never in a character."""
+        parts, start = [], 0
+        while len(ids) - start > longest:
+            pieces = self.pieces(ids[start : start + longest + 1])
+            latter = range(longest, longest // 2, -1)
+            words = (place for place in latter if pieces[place].startswith(SPACE_MARK))
+            characters = (place for place in latter if not CONTINUATION.fullmatch(pieces[place]))
+            end = start + (next(words, 0) or next(characters, longest))
+            parts.append(list(ids[start:end]))
+            start = end
+        return [*parts, list(ids[start:])]
+
+    def begins_word(self, ids: Sequence[int]) -> bool:
+        """Whether ids start with a space."""
+        return bool(ids) and self.pieces(ids[:1])[0].startswith(SPACE_MARK)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; special ids are left out."""

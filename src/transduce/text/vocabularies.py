@@ -62,7 +62,10 @@ class Vocabularies:
 
     def encode_sources(self, texts: Sequence[str], to: str | None = None) -> list[list[int]]:
         """Ids of source texts, each behind the tag of the language that it is to become; empty texts stay empty."""
-        ids = self.source.encode_batch(texts)
+        return self.tagged(self.source.encode_batch(texts), to)
+
+    def tagged(self, ids: list[list[int]], to: str | None) -> list[list[int]]:
+        """Ids of sources, each behind the tag of the language that it is to become."""
         if to is None:
             return ids
         tag = self.source.tag(tag_for(to))
