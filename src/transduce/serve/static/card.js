@@ -38,13 +38,10 @@ function scoresOf(scores) {
   const set = ["test", "dev"].find((each) => scores?.[each]);
   if (!set) return [];
   const { interval = {}, sentences, ...values } = scores[set];
-  return Object.keys(NAMES)
+  const measured = Object.keys(NAMES)
     .filter((name) => typeof values[name] === "number")
-    .map((name) => {
-      const range = interval[name]?.map((end) => end.toFixed(1)).join(" to ");
-      const where = sentences ? `${sentences.toLocaleString("en")} ${set} sentences` : `${set} set`;
-      return [NAMES[name], values[name].toFixed(1), [range, where].filter(Boolean).join(" · ")];
-    });
+    .map((name) => [NAMES[name], values[name].toFixed(1), interval[name]?.map((end) => end.toFixed(1)).join(" to ")]);
+  return [...measured, ["Measured on", sentences?.toLocaleString("en"), `${set} sentences`]];
 }
 
 /** A card begins with its name, which stands above it already. */

@@ -69,7 +69,7 @@ export class Desk {
       this.closeWord();
       this.written.draw(shown);
       this.drawOtherWays();
-      byId("word-help").hidden = byId("copy").hidden = !shown.sentences.length;
+      byId("findings").hidden = byId("copy").hidden = !shown.sentences.length;
     }
     container.classList.toggle("outdated", outdated);
     container.setAttribute("aria-busy", String(working));

@@ -96,7 +96,7 @@ export class FileView {
     URL.revokeObjectURL(this.link);
     const text = translated.map((line, index) => line + ends[index]).join("");
     this.link = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
-    const name = translatedName(file.name, direction.target);
+    const name = translatedName(file.name, direction);
     this.cancel.remove();
     this.status.textContent = "Done.";
     const download = element("a", { class: "download", href: this.link, download: name }, `Download ${name}`);

@@ -3,6 +3,7 @@
 import { element } from "./element.js";
 
 const LEAST_SHARE = 0.15; // of the strongest: fainter marks and threads would only be noise
+const STACKED = 704; // pixels below which the panes stand one above the other, as in desk.css
 
 /** The source pane's mirror: the same text behind the textarea, with marks. It also gives the textarea its height. */
 export class Mirror {
@@ -50,19 +51,16 @@ export function drawThreads(svg, marks, word) {
   }
 }
 
-/** Side by side, threads leave sideways; one above the other, downwards. */
+/** Side by side, threads go in a bow over the words between; one above the other, straight down. */
 function pathBetween(source, target, frame) {
   const middle = (rect) => rect.left + rect.width / 2 - frame.left;
-  const stacked = target.top > source.bottom + 60 && Math.abs(frame.width - target.left) > 0 && frame.width < 720;
-  if (stacked) {
-    const [x0, y0, x1, y1] = [middle(source), source.bottom - frame.top, middle(target), target.top - frame.top];
+  const [x0, x1] = [middle(source), middle(target)];
+  if (target.top > source.bottom && frame.width < STACKED) {
+    const [y0, y1] = [source.bottom - frame.top, target.top - frame.top];
     const half = (y0 + y1) / 2;
     return `M${x0} ${y0}C${x0} ${half} ${x1} ${half} ${x1} ${y1}`;
   }
-  const rightwards = source.left < target.left;
-  const x0 = (rightwards ? source.right : source.left) - frame.left;
-  const x1 = (rightwards ? target.left : target.right) - frame.left;
-  const [y0, y1] = [source, target].map((rect) => rect.top + rect.height / 2 - frame.top);
-  const half = (x0 + x1) / 2;
-  return `M${x0} ${y0}C${half} ${y0} ${half} ${y1} ${x1} ${y1}`;
+  const [y0, y1] = [source.top - frame.top, target.top - frame.top];
+  const height = 22 + 0.03 * Math.abs(x1 - x0);
+  return `M${x0} ${y0}C${x0} ${y0 - height} ${x1} ${y1 - height} ${x1} ${y1}`;
 }

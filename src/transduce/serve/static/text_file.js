@@ -71,9 +71,10 @@ async function persistently(attempt, signal, trouble) {
   }
 }
 
-/** What the translation of a file is called: notes.txt becomes notes.de.txt. */
-export function translatedName(name, target) {
+/** What the translation of a file is called: notes.txt becomes notes.de.txt, notes.en becomes notes.de. */
+export function translatedName(name, { source, target }) {
+  const language = target ?? "translated";
   const dot = name.lastIndexOf(".");
   const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ".txt"];
-  return `${stem}.${target ?? "translated"}${ending}`;
+  return ending === `.${source}` ? `${stem}.${language}` : `${stem}.${language}${ending}`;
 }

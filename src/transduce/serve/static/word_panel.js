@@ -35,7 +35,7 @@ export class WordPanel {
   /** Everything about a word: `attention` are words and shares, `data` the lens data, `place` the word's number. */
   show(text, data, attention, place) {
     const word = attention.target[place];
-    const sure = element("p", { class: "sure" }, element("b", {}, percent(probabilityOf(data, word))), " probable here");
+    const sure = element("p", { class: "sure" }, "Probability ", element("b", {}, percent(probabilityOf(data, word))));
     const choices = alternativesTo(data, word).map((alternative) => this.choice(alternative));
     this.open(text, sure, this.lookedAt(attention, place), this.couldBe(choices));
     this.fillPreviews(choices, this.controller.signal);
@@ -79,26 +79,34 @@ export class WordPanel {
 
   choice(alternative) {
     const rest = element("span", { class: "rest", dir: "auto" });
+    const wording = element("bdi", { class: "wording" }, `${alternative.text}…`);
     const button = element(
       "button",
       { type: "button", class: "alternative", onclick: () => this.chosen(alternative) },
-      element("bdi", { class: "wording" }, alternative.text),
+      wording,
       element("span", { class: "number" }, percent(alternative.probability)),
       rest,
     );
-    return { item: element("li", {}, button), rest, alternative };
+    return { item: element("li", {}, button), wording, rest, alternative };
   }
 
   /** Say which sentence each alternative leads to, one after the other; a busy server is spared. */
   async fillPreviews(choices, signal) {
-    for (const { rest, alternative } of choices) {
+    for (const { wording, rest, alternative } of choices) {
       try {
-        rest.textContent = (await this.preview(alternative, signal)).text;
+        const { text } = await this.preview(alternative, signal);
+        wording.textContent = wholeWord(alternative, text);
+        rest.textContent = text;
       } catch {
         return;
       }
     }
   }
+}
+
+/** A subword, and what the model made of it. */
+function wholeWord({ text, prefix }, translation) {
+  return translation.startsWith(prefix) ? text + /^\S*/u.exec(translation.slice(prefix.length))[0] : text;
 }
 
 function specialName({ text }) {
