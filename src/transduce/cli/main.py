@@ -13,6 +13,7 @@ from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
 from transduce.cli.paper import paper
+from transduce.cli.serve import serve
 from transduce.cli.train import train
 from transduce.cli.translate import translate
 from transduce.errors import TransduceError
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, translate, evaluate, compare, score, export, corpora, paper):
+for command in (train, translate, evaluate, compare, score, serve, export, corpora, paper):
     app.command()(command)
 
 

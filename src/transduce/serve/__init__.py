@@ -1,0 +1,1 @@
+"""The service: a web page and an API over models, with batching, limits and figures to watch."""

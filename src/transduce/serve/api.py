@@ -1,0 +1,73 @@
+"""Our own API: everything that the translator can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from transduce.serve.messages import ModelList, TranslateRequest, TranslateResponse
+from transduce.serve.metrics import CONTENT_TYPE
+from transduce.serve.reading import read_json, validated
+from transduce.serve.service import Service
+
+__all__ = ["own_api"]
+
+LOOKED_AT = 1000
+"""Characters of a sentence whose attention is shown: its maps grow with the square."""
+
+
+def own_api(service: Service) -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+
+    @router.get("/v1/models", response_model=ModelList, tags=["transduce"])
+    async def models() -> dict[str, Any]:
+        """The models, with their cards and scores."""
+        return {"models": [model.description for model in service.models]}
+
+    @router.post(
+        "/v1/translate",
+        response_model=TranslateResponse,
+        response_model_exclude_none=True,
+        tags=["transduce"],
+        openapi_extra=_json_body(TranslateRequest),
+    )
+    async def translate(request: Request) -> dict[str, Any]:
+        """Translate: with the n best ways, scores, a given beginning, and which word comes from which."""
+        asked = validated(TranslateRequest, await read_json(request), strict=True)
+        service.admit(request, asked.api_key)
+        model, target = service.models.choose(asked.model, asked.source, asked.target)
+        texts = [asked.q] if isinstance(asked.q, str) else asked.q
+        service.limits.check_texts(texts)
+        translations = await service.translate(request, model, target, texts, **_options(asked))
+        messages: list[dict[str, Any]] = [
+            {
+                "text": each.text,
+                "score": each.score,
+                "alternatives": [{"text": one.text, "score": one.score} for one in each.alternatives],
+            }
+            for each in translations
+        ]
+        return {"model": model.name, "target": target, "translations": messages}
+
+    @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, tags=["service"])
+    async def metrics() -> Response:
+        """Figures for Prometheus."""
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+
+    return router
+
+
+def _options(asked: TranslateRequest) -> dict[str, Any]:
+    options: dict[str, Any] = {"n_best": asked.n_best}
+    if asked.beam is not None or asked.n_best > 1:
+        options["beam"] = max(asked.beam or 4, asked.n_best)
+    if asked.prefix:
+        options["prefix"] = asked.prefix
+    return options
+
+
+def _json_body(kind: Any) -> dict[str, Any]:
+    """The request body of a route that reads it itself, for the OpenAPI document."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}

@@ -1,0 +1,170 @@
+"""What is asked of the service and what it answers, field by field; the OpenAPI document is made of these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "DetectRequest", "DetectedLanguage", "ErrorMessage", "LanguageMessage", "LibreTranslateRequest",
+    "LibreTranslateResponse", "LookRequest", "ModelList", "Settings", "Status", "TranslateRequest", "TranslateResponse",
+]  # fmt: skip
+
+Texts = Annotated[str | list[str], Field(description="A text, or a list of texts.")]
+Key = Annotated[str | None, Field(description="Where the service asks for one; or the header `Authorization: Bearer`.")]
+
+
+class Asked(BaseModel):
+    """A request: types are as written, and a name that is not known is refused."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class ErrorMessage(BaseModel):
+    """Why a request is not served."""
+
+    error: str = Field(description="A sentence for people.")
+
+
+class TranslateRequest(Asked):
+    """Texts to translate."""
+
+    q: Texts
+    model: str | None = Field(None, description="A model's name; else the first that fits the languages.")
+    source: str | None = Field(None, description="The language of the texts.")
+    target: str | None = Field(None, description="The language to translate into.")
+    n_best: int = Field(1, ge=1, le=16, description="Translations of each text.")
+    beam: int | None = Field(None, ge=1, le=16, description="Hypotheses kept while searching; else the model's own.")
+    prefix: str | None = Field(None, max_length=2000, description="What every translation is to begin with.")
+    alignment: bool = Field(False, description="Tell which words of the translation come from which of the text.")
+    api_key: Key = None
+
+
+class AlternativeMessage(BaseModel):
+    """One way to translate a text."""
+
+    text: str
+    score: float = Field(description="Log-probability over length penalty; nearer to 0 is likelier.")
+
+
+class Link(BaseModel):
+    """A word and the one it comes from: first character and the one after the last, in each text."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+
+
+class TranslationMessage(AlternativeMessage):
+    """A text's translation."""
+
+    alternatives: list[AlternativeMessage] = Field(description="The n best, the translation itself first.")
+    alignment: list[Link] | None = None
+
+
+class TranslateResponse(BaseModel):
+    """Translations, one for each text."""
+
+    model: str
+    target: str | None
+    translations: list[TranslationMessage]
+
+
+class LookRequest(Asked):
+    """A sentence to look into."""
+
+    q: str = Field(description="A sentence.")
+    model: str | None = Field(None, description="A model's name; else the first that fits the language.")
+    target: str | None = Field(None, description="The language to translate into.")
+    translation: str | None = Field(None, description="A translation of yours; else the model's own.")
+    encoding: Literal["numbers", "bytes"] = Field(
+        "numbers", description="Attention as nested lists, or as base64 of bytes, 255 for 1."
+    )
+    api_key: Key = None
+
+
+class ModelMessage(BaseModel):
+    """A model, and what is known of it."""
+
+    name: str
+    source: str | None
+    targets: list[str]
+    card: str = Field(description="Its model card, in Markdown.")
+    parameters: int
+    scores: dict[str, Any] | None
+
+
+class ModelList(BaseModel):
+    """The models of this service."""
+
+    models: list[ModelMessage]
+
+
+class LibreTranslateRequest(BaseModel):
+    """As LibreTranslate is asked."""
+
+    model_config = ConfigDict(title="LibreTranslate request")
+
+    q: Texts
+    source: str = Field(description="The language of the texts, or auto.")
+    target: str = Field(description="The language to translate into.")
+    format: Literal["text", "html"] = Field("text", description="With html, tags stay as they are.")
+    alternatives: int = Field(0, ge=0, le=15, description="Further translations of each text.")
+    api_key: Key = None
+
+
+class DetectRequest(BaseModel):
+    """A text whose language is to be found."""
+
+    q: str
+    api_key: Key = None
+
+
+class DetectedLanguage(BaseModel):
+    """A language, and how likely it is, in per cent."""
+
+    language: str
+    confidence: float
+
+
+class LibreTranslateResponse(BaseModel):
+    """As LibreTranslate answers: lists where a list was asked."""
+
+    translatedText: str | list[str]
+    alternatives: list[str] | list[list[str]] | None = None
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None
+
+
+class LanguageMessage(BaseModel):
+    """A language to translate from, and those to translate it into."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class LanguageChoice(BaseModel):
+    """A language."""
+
+    code: str
+    name: str
+
+
+class Settings(BaseModel):
+    """What a page needs to know before it asks."""
+
+    charLimit: int
+    batchLimit: int
+    apiKeys: bool
+    keyRequired: bool
+    suggestions: bool
+    filesTranslation: bool
+    supportedFilesFormat: list[str]
+    frontendTimeout: int
+    language: dict[str, LanguageChoice]
+
+
+class Status(BaseModel):
+    """How the service is."""
+
+    status: Literal["ok"]

@@ -1,0 +1,183 @@
+"""Dynamic batching: sentences of requests that wait at the same time are decoded together.
+
+Nothing waits for company: as soon as a slot is free, whatever has come by then goes together. Every request that waits
+gets its share of each batch, so a long document does not hold up a short sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+
+from transduce.decoding import DecodingOptions, Hypothesis
+from transduce.engines.engine import Engine
+from transduce.errors import ModelError
+from transduce.serve.limits import Refusal
+
+__all__ = ["DecodingQueue"]
+
+BATCH_TOKENS = 512
+"""Source tokens that are decoded together."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """A request's sentences, some of them decoded."""
+
+    engine: Engine
+    sources: Sequence[Sequence[int]]
+    options: DecodingOptions
+    answer: asyncio.Future[list[list[Hypothesis]]]
+    prefixes: list[list[int]]
+    taken: int = 0
+    missing: int = 0
+    found: list[list[Hypothesis]] = field(default_factory=list)
+
+    def goes_with(self, other: _Job) -> bool:
+        """Whether both can be decoded in one go."""
+        alike = self.options.replace(prefix=()) == other.options.replace(prefix=())
+        return self.engine is other.engine and bool(self.options.prefix) == bool(other.options.prefix) and alike
+
+
+@dataclass
+class _Batch:
+    """Sentences on their way: which of which job."""
+
+    jobs: list[_Job]
+    places: list[int]
+
+    @property
+    def options(self) -> DecodingOptions:
+        options = self.jobs[0].options
+        if not options.prefix:
+            return options
+        return options.replace(prefix=[job.prefixes[place] for job, place in zip(self.jobs, self.places, strict=True)])
+
+    def decode(self) -> list[list[Hypothesis]]:
+        sources = [job.sources[place] for job, place in zip(self.jobs, self.places, strict=True)]
+        return self.jobs[0].engine.decode(sources, self.options)
+
+
+class DecodingQueue:
+    """Decodes what requests hand over, on `slots` threads; at most `waiting` sentences may wait.
+
+    `noted` is called with the number of sentences of each batch.
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        waiting: int,
+        batch_tokens: int = BATCH_TOKENS,
+        noted: Callable[[int], None] = lambda sentences: None,
+    ) -> None:
+        self._free, self._most, self._batch_tokens, self._noted = slots, waiting, batch_tokens, noted
+        self._slots = slots
+        self._jobs: deque[_Job] = deque()
+        self._batches: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Batch] | None] = SimpleQueue()
+        # Daemons: a batch that takes longer than a shutdown may last does not hold it up.
+        for number in range(slots):
+            threading.Thread(target=self._work, name=f"decoding-{number}", daemon=True).start()
+
+    @property
+    def waiting(self) -> int:
+        """Sentences that wait."""
+        return sum(len(job.sources) - job.taken for job in self._jobs)
+
+    async def decode(
+        self, engine: Engine, sources: Sequence[Sequence[int]], options: DecodingOptions
+    ) -> list[list[Hypothesis]]:
+        """For each source its hypotheses; refused at once if too many wait already. Who cancels it leaves the queue."""
+        if not sources:
+            return []
+        waiting = self.waiting
+        if waiting and waiting + len(sources) > self._most:
+            raise Refusal(503, "queue", "The service is busy: too many sentences wait.", retry_after=self._patience())
+        job = _Job(
+            engine,
+            sources,
+            options,
+            asyncio.get_running_loop().create_future(),
+            options.prefixes(len(sources)),
+            missing=len(sources),
+            found=[[] for _ in sources],
+        )
+        self._jobs.append(job)
+        self._fill()
+        try:
+            return await job.answer
+        finally:
+            if job in self._jobs:
+                self._jobs.remove(job)
+
+    def close(self) -> None:
+        """End the threads when they have done what they are at."""
+        for _ in range(self._slots):
+            self._batches.put(None)
+
+    def _patience(self) -> int:
+        """Seconds after which it is worth to try again: a guess, a thousand sentences a second and core at best."""
+        return max(1, math.ceil(self.waiting / 500))
+
+    def _fill(self) -> None:
+        while self._free and self._jobs:
+            self._free -= 1
+            batch = self._next_batch()
+            self._noted(len(batch.places))
+            self._batches.put((asyncio.get_running_loop(), batch))
+
+    def _next_batch(self) -> _Batch:
+        """A sentence of each job in turn, of those that go with the first, until there are tokens enough."""
+        first = self._jobs[0]
+        turn = deque(job for job in self._jobs if job.goes_with(first))
+        batch, tokens = _Batch([], []), 0
+        while turn:
+            job = turn.popleft()
+            size = len(job.sources[job.taken]) + 1
+            if batch.jobs and tokens + size > self._batch_tokens:
+                break
+            batch.jobs.append(job)
+            batch.places.append(job.taken)
+            tokens += size
+            job.taken += 1
+            if job.taken < len(job.sources):
+                turn.append(job)
+        # Whoever had a share of this batch is last in line for the next; the others keep their order.
+        served = dict.fromkeys(batch.jobs)
+        others = [job for job in self._jobs if job not in served]
+        self._jobs = deque([*others, *(job for job in served if job.taken < len(job.sources))])
+        return batch
+
+    def _work(self) -> None:
+        while (given := self._batches.get()) is not None:
+            loop, batch = given
+            try:
+                found: list[list[Hypothesis]] | Exception = batch.decode()
+            except Exception as error:  # whatever it is, the requests must hear of it and the thread go on
+                found = error
+            try:
+                loop.call_soon_threadsafe(self._deliver, batch, found)
+            except RuntimeError:  # the service has ended meanwhile
+                return
+
+    def _deliver(self, batch: _Batch, found: list[list[Hypothesis]] | Exception) -> None:
+        self._free += 1
+        if isinstance(found, Exception):
+            for job in dict.fromkeys(batch.jobs):
+                if job in self._jobs:
+                    self._jobs.remove(job)
+                if not job.answer.done():
+                    job.answer.set_exception(ModelError("the model could not translate this."))
+                    job.answer.exception()  # a caller that has gone will not ask for it
+        else:
+            for job, place, hypotheses in zip(batch.jobs, batch.places, found, strict=True):
+                job.found[place] = hypotheses
+                job.missing -= 1
+                if not job.missing and not job.answer.done():
+                    job.answer.set_result(job.found)
+        self._fill()

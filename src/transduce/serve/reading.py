@@ -1,0 +1,60 @@
+"""Requests made sense of; what makes none is refused in words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from transduce.errors import nearest
+from transduce.serve.limits import Refusal
+
+__all__ = ["read_json", "validated"]
+
+Asked = TypeVar("Asked", bound=BaseModel)
+
+
+async def read_json(request: Request) -> Any:
+    """The JSON of a request's body."""
+    try:
+        return json.loads((await request.body()).decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise Refusal(400, "request", "The request is not UTF-8.") from error
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, "request", "The request is not JSON.") from error
+
+
+def validated(kind: type[Asked], values: Any, strict: bool) -> Asked:
+    """The request that some values are; refused with the first thing that is wrong with them."""
+    try:
+        asked = kind.model_validate(values, strict=strict)
+    except ValidationError as error:
+        raise Refusal(400, "request", _worded(kind, error)) from error
+    for name, text in asked:
+        if any(not _is_unicode(each) for each in (text if isinstance(text, list) else [text])):
+            raise Refusal(400, "request", f"Invalid request: {name} has halves of characters (lone surrogates).")
+    return asked
+
+
+def _worded(kind: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else "the request"
+    if first["type"] == "missing":
+        return f"Invalid request: missing {name} parameter"  # LibreTranslate's own words, which clients look for
+    if first["type"] == "extra_forbidden":
+        return f"Invalid request: {name[:40]!r} is not known. {nearest(name[:40], kind.model_fields)}"
+    message = first["msg"][0].lower() + first["msg"][1:]
+    return f"Invalid request: {name}: {message}."
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        return not isinstance(value, str) or bool(value.encode("utf-8") or True)
+    except UnicodeEncodeError:
+        return False
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,109 @@
+"""What every door of the service leads to: who may enter, and how a text becomes a translation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from transduce.errors import ConfigError, InputError, ModelError
+from transduce.serve.limits import Keys, Limits, Rates, Refusal
+from transduce.serve.metrics import Metrics
+from transduce.serve.models import ServedModel, ServedModels
+from transduce.serve.queue import BATCH_TOKENS, DecodingQueue
+from transduce.translator import Translation
+
+__all__ = ["Service"]
+
+Answer = TypeVar("Answer")
+
+QUICK = 2000
+"""Characters that are cut into sentences and tokens at once; more would hold up other requests, and go to a thread."""
+
+
+class Service:
+    """Models, their queue, limits, keys and figures."""
+
+    def __init__(
+        self,
+        models: ServedModels,
+        limits: Limits | None = None,
+        keys: Keys | None = None,
+        workers: int = 2,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> None:
+        self.models, self.limits, self.keys = models, limits or Limits(), keys
+        self.metrics = Metrics()
+        self.queue = DecodingQueue(workers, self.limits.waiting, batch_tokens, self.metrics.batch)
+        self.metrics.waiting = lambda: self.queue.waiting
+        self._rates = Rates(self.limits.requests_per_minute)
+        self._looking = asyncio.Semaphore(1)
+
+    def admit(self, request: Request, key: str | None = None) -> None:
+        """Count a request for whoever sends it; refused without a key where one is needed."""
+        address = request.client.host if request.client else "unknown"
+        if self.keys is None:
+            self._rates.count(address)
+            return
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        given = key or (token.strip() if scheme.lower() == "bearer" else "")
+        holder = self.keys.holder(given)
+        self._rates.count(holder or f"no key: {address}")
+        if holder is None:
+            message = "This key is not known here." if given else "A key is needed: give it as api_key."
+            raise Refusal(403, "key", message)
+
+    async def translate(
+        self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any
+    ) -> list[Translation]:
+        """Translations of texts, decoded together with what else is asked at the time."""
+
+        async def translated() -> list[Translation]:
+            characters = sum(map(len, texts))
+            prepare = model.translator.sentences
+            if characters > QUICK:
+                sentences = await asyncio.to_thread(prepare, texts, model.to(target), **options)
+            else:
+                sentences = prepare(texts, model.to(target), **options)
+            decoded = await self.queue.decode(model.translator.engine, sentences.sources, sentences.options)
+            self.metrics.translated(model.name, len(decoded), characters)
+            return sentences.translations(decoded)
+
+        return await self.answer(request, translated())
+
+    async def look(self, request: Request, work: Any, *arguments: Any, **options: Any) -> Any:
+        """What only PyTorch can tell, such as attention: on a thread, one request at a time."""
+
+        async def looked() -> Any:
+            async with self._looking:
+                return await asyncio.to_thread(work, *arguments, **options)
+
+        return await self.answer(request, looked())
+
+    async def answer(self, request: Request, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """The outcome of some work, unless it takes too long; it is given up when the caller has gone."""
+        task = asyncio.ensure_future(work)
+        gone = asyncio.ensure_future(_gone(request))
+        try:
+            await asyncio.wait({task, gone}, timeout=self.limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if gone.done():
+                raise Refusal(499, "gone", "The caller has gone.")
+            seconds = self.limits.seconds
+            raise Refusal(503, "time", f"This takes longer than {seconds:g} seconds.", retry_after=round(seconds) or 1)
+        except (ConfigError, InputError) as error:
+            raise Refusal(400, "request", f"{error.what} {error.remedy or ''}".strip()) from error
+        except ModelError as error:
+            raise Refusal(500, "model", "The model could not translate this.") from error
+        finally:
+            task.cancel()
+            gone.cancel()
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the caller hangs up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
