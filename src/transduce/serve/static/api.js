@@ -1,6 +1,6 @@
 // Talking to the server: every answer is data or a ServerError whose kind says what the page should do about it.
 
-const KINDS = { 400: "refused", 403: "key", 404: "missing", 413: "long", 429: "busy", 503: "busy", 504: "slow" };
+const KINDS = { 400: "refused", 403: "key", 404: "missing", 408: "slow", 413: "long", 429: "busy", 503: "busy", 504: "slow" };
 const DEFAULT_WAIT = 5;
 
 /** What went wrong: kind is gone, busy, key, long, slow, missing, refused or failed; wait is in seconds. */
@@ -67,6 +67,7 @@ async function ask(path, request) {
   if (answer.ok) return data;
   const kind = KINDS[answer.status] ?? "failed";
   const said = typeof data?.error === "string" ? data.error : `The server answers ${answer.status}.`;
+  if (kind === "key" && !key) throw new ServerError(kind, "This server asks for a key.");
   throw new ServerError(kind, said, secondsToWait(answer.headers.get("Retry-After")));
 }
 

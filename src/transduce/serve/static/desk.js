@@ -91,7 +91,8 @@ export class Desk {
   begin(sentence, prefix) {
     const { place } = this;
     this.closeWord();
-    this.translation.addEventListener("fine", () => place && this.written.at(place)?.focus(), { once: true });
+    const refocus = () => document.activeElement === document.body && place && this.written.at(place)?.focus();
+    this.translation.addEventListener("fine", refocus, { once: true });
     this.translation.choose(sentence.source, { prefix });
   }
 
@@ -165,8 +166,8 @@ export class Desk {
 
   /** Mark what a word attended to; null takes the marks away. */
   highlight(place) {
-    const { shown } = this.translation;
-    const known = place && this.looks.known(shown.sentences[place.sentence], shown.direction);
+    const { shown, outdated } = this.translation;
+    const known = place && !outdated && this.looks.known(shown.sentences[place.sentence], shown.direction);
     let marks = [];
     if (known) {
       const { source, start, text } = shown.sentences[place.sentence];

@@ -34,7 +34,10 @@ export class FileView {
     this.controller = controller;
     this.input.value = ""; // so that the same file can be chosen again
     const { direction, limits } = this.situation();
-    if (!direction) return;
+    if (!direction) {
+      this.say("alert", "The server has not answered yet. Try again in a moment.");
+      return;
+    }
     try {
       const { lines, ends } = await readLines(file);
       checkLines(lines, limits);

@@ -1,8 +1,9 @@
 // The Lens tab: every layer and head of one sentence.
 
+import { ServerError } from "./api.js";
+import { textOfTokens } from "./attention.js";
 import { element } from "./element.js";
 import { inWords } from "./notices.js";
-import { textOfTokens } from "./attention.js";
 
 export class LensView {
   /** `look(sentence, signal)` gives the lens data of a shown sentence; `begin(sentence, prefix)` has it begin otherwise. */
@@ -52,6 +53,7 @@ export class LensView {
       clearTimeout(waiting);
       if (signal.aborted) return;
       this.drawn = null;
+      if (!(error instanceof ServerError)) console.error(error);
       const again = element("button", { type: "button", class: "quiet", onclick: () => this.draw() }, "Try again");
       this.say(element("p", { class: "trouble", role: "alert" }, inWords(error)), again);
     }

@@ -4,13 +4,14 @@ import { isThere } from "./api.js";
 import { element } from "./element.js";
 
 const LONGEST_PAUSE = 15; // seconds between two looks whether a server is back
+const MOST_TRIES = 5; // by itself: a server that stays busy is left alone
 const SHOWN_FOR = 4000; // milliseconds that good news stays
 
 /** An error in a sentence or two. */
 export function inWords(error) {
   const advice = {
     gone: "",
-    long: "Shorten it, or translate it as a file.",
+    long: "Shorten the text, or translate it as a file.",
     slow: "Try a shorter text.",
     missing: "Choose another model, or reload the page.",
   };
@@ -23,18 +24,20 @@ export class Notices {
     this.container = container;
     this.keyGiven = keyGiven;
     this.kind = null;
+    this.tries = 0;
   }
 
   /** Nothing is wrong any more. */
   clear() {
     this.stop();
     this.kind = null;
+    this.tries = 0;
     this.container.replaceChildren();
   }
 
   /** Say what is wrong; where waiting helps, wait and then `again()`. */
   show(error, again) {
-    if (error.kind === "key" && this.kind === "key") return; // the field is there already, perhaps half filled in
+    if (error.kind === this.kind && ["key", "long"].includes(error.kind)) return; // said already; a key may be half typed
     this.stop();
     this.kind = error.kind;
     if (error.kind === "gone") this.gone(again);
@@ -70,9 +73,13 @@ export class Notices {
   }
 
   busy(error, again) {
+    this.tries += 1;
+    if (this.tries > MOST_TRIES) {
+      this.say("busy", "status", error.message, button("Try again", again));
+      return;
+    }
     const countdown = element("span", { class: "countdown", "aria-hidden": "true" });
-    const text = `${error.message} The page tries again by itself.`;
-    this.say("busy", "status", text, countdown, button("Try now", again));
+    this.say("busy", "status", `${error.message} The page tries again by itself.`, countdown, button("Try now", again));
     this.count(error.wait, countdown, again);
   }
 

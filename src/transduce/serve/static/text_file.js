@@ -3,6 +3,8 @@
 import { translate } from "./api.js";
 import { lengthOf, requestsOf } from "./sentences.js";
 
+const MOST_TRIES = 100; // of one request: a server that is away comes back within minutes, or not at all
+
 /** A file that cannot be translated, and why. */
 export class FileError extends Error {}
 
@@ -61,11 +63,11 @@ function ask(texts, direction, signal) {
 }
 
 async function persistently(attempt, signal, trouble) {
-  for (;;) {
+  for (let tries = 1; ; tries += 1) {
     try {
       return await attempt();
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (signal.aborted || tries === MOST_TRIES) throw error;
       await trouble(error);
     }
   }

@@ -54,9 +54,9 @@ export class Translation extends EventTarget {
     clearTimeout(this.timer);
     this.working = false;
     if (!this.direction) return;
-    const over = lengthOf(this.text) - this.limits.characters;
-    if (over > 0) {
-      this.trouble(new ServerError("long", `The text is ${over.toLocaleString("en")} characters too long.`));
+    const { characters } = this.limits;
+    if (lengthOf(this.text) > characters) {
+      this.trouble(new ServerError("long", `This server takes ${characters.toLocaleString("en")} characters at a time.`));
       return;
     }
     this.cut = sentencesOf(this.text, this.direction.source);
@@ -101,8 +101,7 @@ export class Translation extends EventTarget {
     const request = { q: sentences, model: model.name, n_best: this.wanted() };
     if (target) request.target = target;
     if (prefix) request.prefix = prefix;
-    const beam = Math.max(this.options.beam, this.options.beam || this.wanted() <= 4 ? 0 : this.wanted());
-    if (beam) request.beam = beam;
+    if (this.options.beam) request.beam = this.options.beam;
     const translations = await translate(request, signal);
     if (this.answers.size > MOST_REMEMBERED) this.answers.clear();
     translations.forEach((translation, index) => this.answers.set(keys[index], translation));
