@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from transduce.serve.messages import ModelList, TranslateRequest, TranslateResponse
 from transduce.serve.metrics import CONTENT_TYPE
-from transduce.serve.reading import read_json, validated
+from transduce.serve.reading import body_schema, read_json, validated
 from transduce.serve.service import Service
 
 __all__ = ["own_api"]
@@ -31,7 +31,7 @@ def own_api(service: Service) -> APIRouter:
         response_model=TranslateResponse,
         response_model_exclude_none=True,
         tags=["transduce"],
-        openapi_extra=_json_body(TranslateRequest),
+        openapi_extra=body_schema(TranslateRequest, service.models),
     )
     async def translate(request: Request) -> dict[str, Any]:
         """Translate: with the n best ways, scores, a given beginning, and which word comes from which."""
@@ -66,8 +66,3 @@ def _options(asked: TranslateRequest) -> dict[str, Any]:
     if asked.prefix:
         options["prefix"] = asked.prefix
     return options
-
-
-def _json_body(kind: Any) -> dict[str, Any]:
-    """The request body of a route that reads it itself, for the OpenAPI document."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}

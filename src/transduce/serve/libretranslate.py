@@ -21,7 +21,7 @@ from transduce.serve.messages import (
     Settings,
     Status,
 )
-from transduce.serve.reading import read_json, validated
+from transduce.serve.reading import body_schema, read_json, validated
 from transduce.serve.service import Service
 from transduce.text.language_names import language_name
 from transduce.translator import Translation
@@ -41,7 +41,7 @@ def libretranslate(service: Service) -> APIRouter:
         "/translate",
         response_model=LibreTranslateResponse,
         response_model_exclude_none=True,
-        openapi_extra=_json_or_form(LibreTranslateRequest),
+        openapi_extra=body_schema(LibreTranslateRequest, models, FORM),
     )
     async def translate(request: Request) -> dict[str, Any]:
         """Translate a text or a list of texts."""
@@ -74,7 +74,9 @@ def libretranslate(service: Service) -> APIRouter:
             {"code": code, "name": language_name(code), "targets": models.targets_of(code)} for code in models.sources
         ]
 
-    @router.post("/detect", response_model=list[DetectedLanguage], openapi_extra=_json_or_form(DetectRequest))
+    @router.post(
+        "/detect", response_model=list[DetectedLanguage], openapi_extra=body_schema(DetectRequest, models, FORM)
+    )
     async def detect_language(request: Request) -> list[dict[str, Any]]:
         """Which language a text is in; an empty list where there is nothing to tell by."""
         asked = await _read(request, DetectRequest)
@@ -162,10 +164,3 @@ async def _read(request: Request, kind: type[Asked]) -> Asked:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _json_or_form(kind: type[BaseModel]) -> dict[str, Any]:
-    """The request body of a route that takes either, for the OpenAPI document."""
-    schema = kind.model_json_schema()
-    content = {"application/json": {"schema": schema}, FORM: {"schema": schema}}
-    return {"requestBody": {"required": True, "content": content}}

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
     "DetectRequest", "DetectedLanguage", "ErrorMessage", "LanguageMessage", "LibreTranslateRequest",
     "LibreTranslateResponse", "LookRequest", "ModelList", "Settings", "Status", "TranslateRequest", "TranslateResponse",
 ]  # fmt: skip
 
-Texts = Annotated[str | list[str], Field(description="A text, or a list of texts.")]
+
+def _whole(value: Any) -> Any:
+    """JSON knows one kind of number: 4.0 is 4."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Texts = Annotated[str | Annotated[list[str], Field(min_length=1)], Field(description="A text, or a list of texts.")]
+UpTo16 = Annotated[int, Field(ge=1, le=16), BeforeValidator(_whole)]
+UpTo15 = Annotated[int, Field(ge=0, le=15), BeforeValidator(_whole)]
 Key = Annotated[str | None, Field(description="Where the service asks for one; or the header `Authorization: Bearer`.")]
 
 
@@ -34,9 +42,9 @@ class TranslateRequest(Asked):
     model: str | None = Field(None, description="A model's name; else the first that fits the languages.")
     source: str | None = Field(None, description="The language of the texts.")
     target: str | None = Field(None, description="The language to translate into.")
-    n_best: int = Field(1, ge=1, le=16, description="Translations of each text.")
-    beam: int | None = Field(None, ge=1, le=16, description="Hypotheses kept while searching; else the model's own.")
-    prefix: str | None = Field(None, max_length=2000, description="What every translation is to begin with.")
+    n_best: UpTo16 = Field(1, description="Translations of each text.")
+    beam: UpTo16 | None = Field(None, description="Hypotheses kept while searching; else the model's own.")
+    prefix: str | None = Field(None, description="What every translation is to begin with.")
     alignment: bool = Field(False, description="Tell which words of the translation come from which of the text.")
     api_key: Key = None
 
@@ -109,7 +117,7 @@ class LibreTranslateRequest(BaseModel):
     source: str = Field(description="The language of the texts, or auto.")
     target: str = Field(description="The language to translate into.")
     format: Literal["text", "html"] = Field("text", description="With html, tags stay as they are.")
-    alternatives: int = Field(0, ge=0, le=15, description="Further translations of each text.")
+    alternatives: UpTo15 = Field(0, description="Further translations of each text.")
     api_key: Key = None
 
 

@@ -10,8 +10,10 @@ from pydantic import BaseModel, ValidationError
 
 from transduce.errors import nearest
 from transduce.serve.limits import Refusal
+from transduce.serve.messages import LibreTranslateRequest
+from transduce.serve.models import ServedModels
 
-__all__ = ["read_json", "validated"]
+__all__ = ["body_schema", "read_json", "validated"]
 
 Asked = TypeVar("Asked", bound=BaseModel)
 
@@ -36,6 +38,22 @@ def validated(kind: type[Asked], values: Any, strict: bool) -> Asked:
         if any(not _is_unicode(each) for each in (text if isinstance(text, list) else [text])):
             raise Refusal(400, "request", f"Invalid request: {name} has halves of characters (lone surrogates).")
     return asked
+
+
+def body_schema(kind: type[BaseModel], models: ServedModels, *media: str) -> dict[str, Any]:
+    """The body of a route that reads it itself, for the OpenAPI document; models and languages are those there are."""
+    schema = kind.model_json_schema()
+    choices = {
+        "model": [model.name for model in models],
+        "source": [*models.sources, *(["auto"] if kind is LibreTranslateRequest else [])],
+        "target": models.targets,
+    }
+    for name, values in choices.items():
+        field = schema["properties"].get(name)
+        if field and values:
+            field.get("anyOf", [field])[0]["enum"] = values
+    content = {each: {"schema": schema} for each in ("application/json", *media)}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def _worded(kind: type[BaseModel], error: ValidationError) -> str:
