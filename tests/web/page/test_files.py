@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +39,12 @@ def test_a_file_is_translated_line_by_line_with_its_line_ends(files: Page) -> No
     expect(files.locator(".sample p").last).to_have_text(last)
 
 
-def test_a_long_file_goes_in_requests_of_the_size_that_the_server_takes(
-    page: Page, serve: Callable[..., Any]
-) -> None:
-    service = serve("en-de", "--max-texts", "3", "--max-characters", "60", "--requests-per-minute", "0")
+def test_a_long_file_goes_in_requests_of_the_size_that_the_server_takes(page: Page, small_service: Any) -> None:
     asked: list[list[str]] = []
-    page.on("request", lambda request: asked.append(request.post_data_json["q"]) if "translate" in request.url else None)
-    page.goto(service.url)
+    page.on(
+        "request", lambda request: asked.append(request.post_data_json["q"]) if "translate" in request.url else None
+    )
+    page.goto(small_service.url)
     page.get_by_role("tab", name="File").click()
     lines = ["Thank you very much for the coffee.", "Good night.", "I see.", "Go.", "Run.", "Stop.", "Wait."]
     choose(page, "notes.en", "\n".join(lines).encode() + b"\n")
@@ -86,22 +84,21 @@ def test_files_that_cannot_be_translated_are_refused_with_a_reason(files: Page, 
     expect(files.locator(".file-work").get_by_role("alert")).to_contain_text(words)
 
 
-def test_it_can_be_cancelled(files: Page, trouble: Any) -> None:
-    trouble.expect("ERR_ABORTED")
+def test_it_can_be_cancelled(files: Page) -> None:
     held: list[Route] = []
-    files.route("**/v1/translate", held.append)
+    files.route("**/v1/translate", lambda route: held.append(route))
     with files.expect_request("**/v1/translate"):
         choose(files, "notes.txt", b"Thank you.\n")
     expect(files.get_by_role("progressbar")).to_be_visible()
-    files.get_by_role("button", name="Cancel").click()
+    with files.expect_event("requestfailed"):
+        files.get_by_role("button", name="Cancel").click()
     expect(files.locator(".file-work")).to_contain_text("cancelled")
     expect(files.get_by_role("progressbar")).to_have_count(0)
 
 
-def test_when_the_server_is_busy_it_waits_and_goes_on(page: Page, trouble: Any, serve: Callable[..., Any]) -> None:
+def test_when_the_server_is_busy_it_waits_and_goes_on(page: Page, trouble: Any, busy_service: Any) -> None:
     trouble.expect("429")
-    service = serve("en-de", "--max-texts", "1", "--requests-per-minute", "30")
-    page.goto(service.url)
+    page.goto(busy_service.url)
     page.get_by_role("tab", name="File").click()
     choose(page, "notes.txt", b"Go.\n" * 31)
     expect(page.locator(".file-card").get_by_role("status")).to_contain_text("at most 30 a minute. Goes on in")

@@ -12,10 +12,12 @@ SECRET = "Where is the station?"
 def test_choices_are_remembered_and_the_text_is_not(desk: Page) -> None:
     desk.locator("#source").fill(SECRET)
     expect(desk.locator(".word").first).to_be_visible()
-    desk.get_by_label("From").select_option("German")
-    desk.get_by_label("Into").select_option("French")
+    for chooser, language in (("From", "German"), ("Into", "French")):
+        desk.get_by_label(chooser).select_option(language)
+        expect(desk.locator("#written[aria-busy=false]")).to_be_visible()
     desk.get_by_role("button", name="Options").click()
     desk.get_by_label("Beam").select_option("2")
+    expect(desk.locator("#written[aria-busy=false]")).to_be_visible()
     desk.get_by_label("Theme").select_option("dark")
     desk.get_by_role("button", name="Close").click()
     desk.get_by_role("tab", name="Model").click()

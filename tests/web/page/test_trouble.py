@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -50,16 +49,16 @@ def test_a_server_that_is_gone_is_waited_for(page: Page, trouble: Any, serve: Ca
     expect(page.locator(".notice")).to_have_count(0)
 
 
-def test_a_text_that_is_too_long_is_not_sent(page: Page, serve: Callable[..., Any]) -> None:
-    page.goto(serve("en-de", "--max-characters", "30").url)
+def test_a_text_that_is_too_long_is_not_sent(page: Page, small_service: Any) -> None:
+    page.goto(small_service.url)
     page.locator("#source").fill(SENTENCE)
-    expect(page.locator("#count")).to_have_text("21 / 30")
+    expect(page.locator("#count")).to_have_text("21 / 60")
     expect(page.locator("#written")).to_have_text("Wo ist der Bahnhof?")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.locator("#source").fill(SENTENCE + " Thank you. 👍👍👍")
-    expect(page.locator("#count")).to_have_text("36 / 30")
-    expect(notice(page, "long").get_by_role("status")).to_contain_text("This server takes 30 characters at a time.")
+    page.locator("#source").fill(f"{SENTENCE} {SENTENCE} {SENTENCE} 👍")
+    expect(page.locator("#count")).to_have_text("67 / 60")
+    expect(notice(page, "long").get_by_role("status")).to_contain_text("This server takes 60 characters at a time.")
     expect(page.locator("#written")).to_have_text("Wo ist der Bahnhof?")
     assert asked == []
     page.locator("#source").fill("Thank you.")
@@ -67,15 +66,15 @@ def test_a_text_that_is_too_long_is_not_sent(page: Page, serve: Callable[..., An
     expect(page.locator(".notice")).to_have_count(0)
 
 
-def test_a_busy_server_is_asked_again_when_it_said_so(page: Page, trouble: Any, serve: Callable[..., Any]) -> None:
+def test_a_busy_server_is_asked_again_when_it_said_so(page: Page, trouble: Any, busy_service: Any) -> None:
     trouble.expect("429")
-    service = serve("en-de", "--requests-per-minute", "30")
-    page.goto(service.url)
+    page.goto(busy_service.url)
     expect(page.locator("#into")).to_have_value("de")
-    while ask(service.url, "Go.") == 200:
+    while ask(busy_service.url, "Go.") == 200:
         pass
     page.locator("#source").fill(SENTENCE)
-    expect(notice(page, "busy").get_by_role("status")).to_contain_text("at most 30 a minute. The page tries again by itself.")
+    words = "at most 30 a minute. The page tries again by itself."
+    expect(notice(page, "busy").get_by_role("status")).to_contain_text(words)
     expect(page.locator(".countdown")).to_contain_text("s")
     expect(page.locator("#source")).to_have_value(SENTENCE)
     expect(page.locator("#written")).to_have_text("Wo ist der Bahnhof?")
@@ -90,18 +89,19 @@ def test_what_takes_too_long_is_said(page: Page, trouble: Any, serve: Callable[.
     expect(page.locator("#source")).to_have_value(SENTENCE)
 
 
-@pytest.fixture
-def keys(tmp_path: Path) -> str:
-    path = tmp_path / "keys"
+@pytest.fixture(scope="module")
+def locked_service(tmp_path_factory: pytest.TempPathFactory, start: Callable[..., Any]) -> Iterator[Any]:
+    """One that asks for a key."""
+    path = tmp_path_factory.mktemp("keys") / "keys"
     path.write_text("open-sesame\n", encoding="utf-8")
-    return str(path)
+    running = start("en-de", "--api-key-file", str(path))
+    yield running
+    running.stop()
 
 
-def test_a_key_is_asked_for_and_a_wrong_one_refused(
-    page: Page, trouble: Any, serve: Callable[..., Any], keys: str
-) -> None:
+def test_a_key_is_asked_for_and_a_wrong_one_refused(page: Page, trouble: Any, locked_service: Any) -> None:
     trouble.expect("403")
-    page.goto(serve("en-de", "--api-key-file", keys).url)
+    page.goto(locked_service.url)
     expect(notice(page, "key").get_by_role("alert")).to_have_text("This server asks for a key.")
     page.locator("#source").fill(SENTENCE)
     page.get_by_label("Key", exact=True).fill("wrong-key")
@@ -117,10 +117,8 @@ def test_a_key_is_asked_for_and_a_wrong_one_refused(
     assert "open-sesame" not in kept[1]
 
 
-def test_a_key_is_remembered_if_wished_and_forgotten_if_wished(
-    page: Page, serve: Callable[..., Any], keys: str
-) -> None:
-    page.goto(serve("en-de", "--api-key-file", keys).url)
+def test_a_key_is_remembered_if_wished_and_forgotten_if_wished(page: Page, locked_service: Any) -> None:
+    page.goto(locked_service.url)
     page.get_by_label("Key", exact=True).fill("open-sesame")
     page.get_by_label("Remember it in this browser").check()
     page.get_by_role("button", name="Use it").click()
@@ -135,10 +133,10 @@ def test_a_key_is_remembered_if_wished_and_forgotten_if_wished(
 
 
 def test_a_model_that_is_gone_is_said_and_another_one_offered(
-    page: Page, trouble: Any, serve: Callable[..., Any], models: dict[str, Path]
+    page: Page, trouble: Any, serve: Callable[..., Any]
 ) -> None:
     trouble.expect("404")
-    service = serve(str(models["other"]))
+    service = serve("other=en-de")
     page.goto(service.url)
     expect(page.locator("#into")).to_have_value("de")
     service.stop()

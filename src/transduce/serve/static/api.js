@@ -42,7 +42,9 @@ export function readAttention(request, signal) {
 /** Whether the server answers at all. */
 export async function isThere(signal) {
   try {
-    return (await fetch("health", { cache: "no-store", signal })).ok;
+    const answer = await fetch("health", { cache: "no-store", signal });
+    await answer.text();
+    return answer.ok;
   } catch {
     return false;
   }

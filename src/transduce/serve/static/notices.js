@@ -3,7 +3,7 @@
 import { isThere } from "./api.js";
 import { element } from "./element.js";
 
-const LONGEST_PAUSE = 15; // seconds between two looks whether a server is back
+const LONGEST_PAUSE = 5; // seconds between two looks whether a server is back
 const MOST_TRIES = 5; // by itself: a server that stays busy is left alone
 const SHOWN_FOR = 4000; // milliseconds that good news stays
 
