@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from transduce.bundle import Bundle, find_model
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.text import normalise
+from transduce.text.languages import Direction
 from transduce.text.sentences import segments
+from transduce.text.tokenizer import EOS
 
 if TYPE_CHECKING:
+    from transduce.attention_lens import AttentionMaps
+    from transduce.attention_lens.alignment import Link
     from transduce.decoding import DecodingOptions, Hypothesis
     from transduce.engines.engine import Engine
     from transduce.engines.torch_engine import TorchEngine
@@ -155,6 +159,62 @@ class Translator:
         sources = self.vocabularies.encode_sources(source, self._language(to))
         return self.torch_engine.score(sources, self.vocabularies.target.encode_batch(target))
 
+    def attention(self, text: str, target: str | None = None, to: str | None = None, **options: Any) -> AttentionMaps:
+        """Where the model looks while it translates a text, or while it would write the `target` that you give.
+
+        Every layer and head, as labelled arrays: `.cross`, `.encoder`, `.decoder`, `.words()`, `.steps`. The text is
+        taken as one sentence, however many it has, because attention does not cross from one to the next otherwise;
+        more than 512 tokens are refused. `to` and `options` are those of `translate`.
+        """
+        from transduce.attention_lens.capture import capture, check_length
+
+        for given in (text, target):
+            if given is not None and not isinstance(given, str):
+                raise InputError(f"the lens looks at one text, not at a {type(given).__name__}.", remedy="Give a str.")
+        if target is not None and options:
+            raise ConfigError(
+                f"{', '.join(options)}: nothing is searched for where the target is given.",
+                remedy="Leave the target or the options out.",
+            )
+        language = self._language(to)
+        (source,) = self.vocabularies.encode_sources([text], language)
+        if not source:
+            raise InputError("there is no text to look at.", remedy="Give a sentence.")
+        model = self.torch_engine.model
+        check_length(model, "text", len(source) + 1)
+        if target is None:
+            written = self.engine.decode([source], self._options(options))[0][0].tokens
+        else:
+            written = [*self.vocabularies.target.encode(target), EOS]
+        config = self.bundle.config
+        languages = Direction(config.source_language, to or language or config.target_language)
+        return capture(model, self.vocabularies, source, written, name=self.path.resolve().name, languages=languages)
+
+    def align(
+        self, texts: Sequence[str], sentences: Sentences, decoded: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Link]]:
+        """For each text, which words of its translation come from which of its own, as characters of either.
+
+        Of the `sentences` of the texts and what was found for them; the best translation is aligned.
+        """
+        from transduce.attention_lens.alignment import Found, links
+        from transduce.attention_lens.capture import capture
+
+        model, tokens = self.torch_engine.model, iter(zip(sentences.sources, decoded, strict=True))
+        wanted, place = set(sentences.wanted), 0
+        found: list[list[Link]] = []
+        translations = sentences.translations(decoded)
+        for text, translation, spaces in zip(texts, translations, sentences.spaces, strict=True):
+            source, target = Found(text), Found(translation.text)
+            mine: list[Link] = []
+            for index in range(place, place + len(spaces)):
+                if index in wanted:
+                    ids, hypotheses = next(tokens)
+                    mine += links(capture(model, self.vocabularies, ids, hypotheses[0].tokens), source, target)
+            place += len(spaces)
+            found.append(mine)
+        return found
+
     def _language(self, to: str | None) -> str | None:
         """The language whose tag is put before the sources; None where there is nothing to choose."""
         config = self.bundle.config
@@ -229,14 +289,18 @@ class Translator:
 
     def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
         """The model's own decoding defaults, changed as asked; padding, tags and the like are never written."""
+        suppress = (*self._defaults.suppress, *overrides.get("suppress", ()))
+        return self._defaults.replace(**overrides | {"suppress": suppress})
+
+    @cached_property
+    def _defaults(self) -> DecodingOptions:
         from transduce.decoding import DecodingOptions
 
         try:
             defaults = DecodingOptions().replace(**self.bundle.config.decoding)
         except ConfigError as error:
             raise BundleError(error.what, where=str(self.path / "config.json"), remedy=error.remedy) from error
-        options = defaults.replace(**overrides)
-        return options.replace(suppress=(*self.vocabularies.target.unwritten, *options.suppress))
+        return defaults.replace(suppress=(*self.vocabularies.target.unwritten, *defaults.suppress))
 
     @staticmethod
     def _prefixes(options: DecodingOptions, sentences: list[int], ids: list[list[int]]) -> list[list[int]]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import transduce
+from transduce.cli.attention import attention
 from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, translate, evaluate, compare, score, serve, export, corpora, paper):
+for command in (train, translate, evaluate, compare, score, attention, serve, export, corpora, paper):
     app.command()(command)
 
 

@@ -19,7 +19,7 @@ def serve(
         typer.Argument(help="Directories or names of models; NAME=DIRECTORY names one. Default: en-de."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of them.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 is any that is free.")] = 5000,
+    port: Annotated[int, typer.Option(help="0 is any that is free.", min=0, max=65535)] = 5000,
     workers: Annotated[int | None, typer.Option(help="Batches decoded at once; else one a core.", min=1)] = None,
     languages: Annotated[
         str | None, typer.Option(help="Such as en-tw, for models that do not say their languages.")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from transduce.serve.messages import ModelList, TranslateRequest, TranslateResponse
+from transduce.attention_lens.alignment import Link
+from transduce.serve.limits import Refusal
+from transduce.serve.messages import (
+    LOOKED_AT,
+    LookRequest,
+    LookResponse,
+    ModelList,
+    TranslateRequest,
+    TranslateResponse,
+)
 from transduce.serve.metrics import CONTENT_TYPE
 from transduce.serve.reading import body_schema, read_json, validated
 from transduce.serve.service import Service
 
 __all__ = ["own_api"]
-
-LOOKED_AT = 1000
-"""Characters of a sentence whose attention is shown: its maps grow with the square."""
 
 
 def own_api(service: Service) -> APIRouter:
@@ -40,7 +47,11 @@ def own_api(service: Service) -> APIRouter:
         model, target = service.models.choose(asked.model, asked.source, asked.target)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         service.limits.check_texts(texts)
-        translations = await service.translate(request, model, target, texts, **_options(asked))
+        links: list[list[Link]] | None = None
+        if asked.alignment:
+            translations, links = await service.align(request, model, target, texts, **_options(asked))
+        else:
+            translations = await service.translate(request, model, target, texts, **_options(asked))
         messages: list[dict[str, Any]] = [
             {
                 "text": each.text,
@@ -49,7 +60,31 @@ def own_api(service: Service) -> APIRouter:
             }
             for each in translations
         ]
+        for message, mine in zip(messages, links or [], strict=False):
+            message["alignment"] = [link._asdict() for link in mine]
         return {"model": model.name, "target": target, "translations": messages}
+
+    @router.post(
+        "/v1/attention",
+        response_model=LookResponse,
+        tags=["transduce"],
+        openapi_extra=body_schema(LookRequest, service.models),
+    )
+    async def attention(request: Request) -> Response:
+        """Where the model looks: every layer and head, and how probable each token was."""
+        asked = validated(LookRequest, await read_json(request), strict=True)
+        service.admit(request, asked.api_key)
+        model, target = service.models.choose(asked.model, None, asked.target)
+        for text in (asked.q, asked.translation or ""):
+            if len(text) > LOOKED_AT:
+                raise Refusal(413, "characters", f"A sentence to look into may have {LOOKED_AT} characters.")
+
+        def looked() -> bytes:
+            maps = model.translator.attention(asked.q, asked.translation, model.to(target))
+            values = maps.as_json(asked.encoding) | {"model": model.name}
+            return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+
+        return Response(await service.look(request, looked), media_type="application/json")
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, tags=["service"])
     async def metrics() -> Response:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
-    "DetectRequest", "DetectedLanguage", "ErrorMessage", "LanguageMessage", "LibreTranslateRequest",
-    "LibreTranslateResponse", "LookRequest", "ModelList", "Settings", "Status", "TranslateRequest", "TranslateResponse",
+    "LOOKED_AT", "DetectRequest", "DetectedLanguage", "ErrorMessage", "LanguageMessage", "LibreTranslateRequest",
+    "LibreTranslateResponse", "LookRequest", "LookResponse", "ModelList", "Settings", "Status",
+    "TranslateRequest", "TranslateResponse",
 ]  # fmt: skip
 
 
@@ -20,6 +21,8 @@ def _whole(value: Any) -> Any:
 Texts = Annotated[str | Annotated[list[str], Field(min_length=1)], Field(description="A text, or a list of texts.")]
 UpTo16 = Annotated[int, Field(ge=1, le=16), BeforeValidator(_whole)]
 UpTo15 = Annotated[int, Field(ge=0, le=15), BeforeValidator(_whole)]
+LOOKED_AT = 1000
+"""Characters of a sentence whose attention is shown: its maps grow with the square."""
 Key = Annotated[str | None, Field(description="Where the service asks for one; or the header `Authorization: Bearer`.")]
 
 
@@ -81,14 +84,65 @@ class TranslateResponse(BaseModel):
 class LookRequest(Asked):
     """A sentence to look into."""
 
-    q: str = Field(description="A sentence.")
+    q: str = Field(pattern=r"\w", description="A sentence.", json_schema_extra={"maxLength": LOOKED_AT})
     model: str | None = Field(None, description="A model's name; else the first that fits the language.")
     target: str | None = Field(None, description="The language to translate into.")
-    translation: str | None = Field(None, description="A translation of yours; else the model's own.")
+    translation: str | None = Field(
+        None, description="A translation of yours; else the model's own.", json_schema_extra={"maxLength": LOOKED_AT}
+    )
     encoding: Literal["numbers", "bytes"] = Field(
         "numbers", description="Attention as nested lists, or as base64 of bytes, 255 for 1."
     )
     api_key: Key = None
+
+
+class LookedAtWord(BaseModel):
+    """A word, and its first and last token."""
+
+    text: str
+    first: int
+    last: int
+
+
+class LookedAt(BaseModel):
+    """A sentence as the model reads it."""
+
+    text: str
+    tokens: list[str]
+    words: list[LookedAtWord]
+
+
+class MapMessage(BaseModel):
+    """Attention weights: layers, heads, rows that look, columns that are looked at."""
+
+    shape: list[int]
+    numbers: list[Any] | None = None
+    bytes: str | None = None
+
+
+class TokenMessage(BaseModel):
+    """A token that could be written."""
+
+    token: str
+    probability: float
+
+
+class StepMessage(TokenMessage):
+    """The writing of one token."""
+
+    alternatives: list[TokenMessage]
+
+
+class LookResponse(BaseModel):
+    """Where a model looked."""
+
+    model: str
+    source_language: str | None
+    target_language: str | None
+    source: LookedAt
+    target: LookedAt
+    maps: dict[Literal["encoder", "decoder", "cross"], MapMessage]
+    steps: list[StepMessage]
 
 
 class ModelMessage(BaseModel):

@@ -40,8 +40,10 @@ class _Job:
 
     def goes_with(self, other: _Job) -> bool:
         """Whether both can be decoded in one go."""
-        alike = self.options.replace(prefix=()) == other.options.replace(prefix=())
-        return self.engine is other.engine and bool(self.options.prefix) == bool(other.options.prefix) and alike
+        if self.engine is not other.engine or bool(self.options.prefix) != bool(other.options.prefix):
+            return False
+        mine, theirs = self.options, other.options
+        return mine == theirs or mine.replace(prefix=()) == theirs.replace(prefix=())
 
 
 @dataclass

@@ -25,10 +25,9 @@ def bind(host: str, port: int) -> socket.socket:
         if hasattr(socket, "SO_REUSEADDR") and not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "a port is a number up to 65535"
+    except OSError as error:
         raise ConfigError(
-            f"cannot listen on {host} port {port}: {str(reason).lower()}.",
+            f"cannot listen on {host} port {port}: {str(error.strerror).lower()}.",
             remedy="Choose another with --host and --port.",
         ) from error
     return listener

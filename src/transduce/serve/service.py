@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
+from transduce.attention_lens.alignment import Link
+from transduce.decoding import Hypothesis
 from transduce.errors import ConfigError, InputError, ModelError
 from transduce.serve.limits import Keys, Limits, Rates, Refusal
 from transduce.serve.metrics import Metrics
@@ -72,6 +74,19 @@ class Service:
             return sentences.translations(decoded)
 
         return await self.answer(request, translated())
+
+    async def align(
+        self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any
+    ) -> tuple[list[Translation], list[list[Link]]]:
+        """As `translate`, and which words come from which."""
+        sentences = await asyncio.to_thread(model.translator.sentences, texts, model.to(target), **options)
+
+        async def decoded() -> list[list[Hypothesis]]:
+            return await self.queue.decode(model.translator.engine, sentences.sources, sentences.options)
+
+        found = await self.answer(request, decoded())
+        links = await self.look(request, model.translator.align, texts, sentences, found)
+        return sentences.translations(found), links
 
     async def look(self, request: Request, work: Any, *arguments: Any, **options: Any) -> Any:
         """What only PyTorch can tell, such as attention: on a thread, one request at a time."""

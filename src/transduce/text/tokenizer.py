@@ -25,6 +25,8 @@ SubwordKind = Literal["bpe", "unigram"]
 SMALLEST_VOCABULARY = 4 + 256 + 16
 """The special ids, a byte each for what is not in the vocabulary, and something to write with."""
 
+FEW, MANY = 4, 256
+"""Texts that are done one by one before SentencePiece has started a thread; texts from which a second thread pays."""
 CONTINUATION = re.compile(r"<0x[89AB][0-9A-F]>")
 """A byte that goes on with a character."""
 OURS = re.compile(r"<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|<2[A-Za-z].*>")
@@ -103,7 +105,10 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of many texts at once."""
-        ids: list[list[int]] = self._processor.encode([normalise(text) for text in texts])
+        if len(texts) <= FEW:
+            return [self.encode(text) for text in texts]
+        normalised = [normalise(text) for text in texts]
+        ids: list[list[int]] = self._processor.encode(normalised, num_threads=1 if len(texts) <= MANY else -1)
         return ids
 
     def encode_sampled(self, texts: Sequence[str], dropout: float, generator: random.Random) -> list[list[int]]:
@@ -140,7 +145,10 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """The texts of many ids at once."""
-        texts: list[str] = self._processor.decode([[int(index) for index in ids if index > EOS] for ids in batch])
+        rows = [[int(index) for index in ids if index > EOS] for ids in batch]
+        if len(rows) <= FEW:
+            return [self._processor.decode(row) for row in rows]
+        texts: list[str] = self._processor.decode(rows, num_threads=1)
         return texts
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

@@ -1,0 +1,229 @@
+"""How many requests `transduce serve` answers, how soon, and what batching gives: real servers, real sockets.
+
+Clients send one sentence of the Tatoeba test set after the other to POST /translate, each on a connection of its own,
+and wait for every answer. The same is sent to a server that decodes one sentence at a time, in turns with the first.
+Every translation is compared with that of `transduce translate`. Then more is asked than may wait, and the refusals are
+timed. The clients run on the same machine as the server and take their share of it.
+
+    python benchmarks/serving.py [--seconds 30] [--clients 1 8 32 128] [--rounds 2] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MODEL, CORPUS = "en-de", "tatoeba-en-de"
+BATCHED: tuple[str, ...] = ()
+ONE_AT_A_TIME = ("--workers", "1", "--batch-tokens", "1")
+COMPARED = 32
+"""Clients at which batching is compared with its absence."""
+
+
+@dataclass
+class Load:
+    """What some clients saw."""
+
+    seconds: float
+    times: list[float] = field(default_factory=list)
+    failures: int = 0
+    different: int = 0
+
+    @property
+    def rate(self) -> float:
+        return len(self.times) / self.seconds
+
+    def percentile(self, share: float) -> float:
+        ordered = sorted(self.times)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+    def figures(self) -> dict[str, Any]:
+        shares = {name: 1e3 * self.percentile(share) for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
+        return {"requests_per_second": self.rate, **shares, "failures": self.failures, "different": self.different}
+
+
+def main() -> None:
+    """Measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32, 128])
+    parser.add_argument("--rounds", type=int, default=2, help="turns of the comparison with one at a time")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    sentences = _sentences()
+    expected = dict(zip(sentences, _by_command(sentences), strict=True))
+    report: dict[str, Any] = {"clients": {}}
+    with serve(*BATCHED) as batched, serve(*ONE_AT_A_TIME) as single:
+        for port in (batched, single):
+            asyncio.run(load(port, 8, 3, expected))  # nothing is measured cold
+        for clients in arguments.clients:
+            found = asyncio.run(load(batched, clients, arguments.seconds, expected)).figures()
+            report["clients"][clients] = found
+            print(_row(f"{clients} clients", found), file=sys.stderr)
+        ratios = []
+        for _ in range(arguments.rounds):
+            pair = [asyncio.run(load(port, COMPARED, arguments.seconds / 2, expected)) for port in (batched, single)]
+            ratios.append(pair[0].rate / pair[1].rate)
+            print(f"{COMPARED} clients: {pair[0].rate:.0f} a second, one at a time {pair[1].rate:.0f}", file=sys.stderr)
+        report["batching"] = statistics.median(ratios)
+    with serve("--max-waiting", "40") as small:
+        report["overload"] = asyncio.run(overload(small, 64, sentences, arguments.seconds / 3))
+    report["commit"] = _commit()
+    if arguments.json:
+        print(json.dumps(report, indent=2))
+        return
+    for clients, found in report["clients"].items():
+        print(_row(f"{clients} clients", found))
+    print(f"\nbatching, {COMPARED} clients: {report['batching']:.2f} times one at a time (asked: 3)")
+    refusals = report["overload"]
+    print(
+        f"overload: {refusals['refused']} of {refusals['all']} refused, half within {refusals['p50']:.1f} ms, 99 % within "
+        f"{refusals['p99']:.1f} ms, the slowest {refusals['slowest']:.1f} ms (asked: 100)"
+    )
+    print(f"commit {report['commit']}")
+
+
+async def load(port: int, clients: int, seconds: float, expected: dict[str, str]) -> Load:
+    """So many clients for so long."""
+    found = Load(seconds)
+    sentences, end = list(expected), time.perf_counter() + seconds
+
+    async def client(number: int) -> None:
+        place = number * 37
+        async with _Connection(port) as connection:
+            while (started := time.perf_counter()) < end:
+                place += 1
+                text = sentences[place % len(sentences)]
+                status, answer = await connection.post({"q": text, "source": "en", "target": "de"})
+                if status != 200:
+                    found.failures += 1
+                    continue
+                found.different += answer["translatedText"] != expected[text]
+                if (now := time.perf_counter()) <= end:
+                    found.times.append(now - started)
+
+    await asyncio.gather(*map(client, range(clients)))
+    return found
+
+
+async def overload(port: int, clients: int, sentences: list[str], seconds: float) -> dict[str, Any]:
+    """Ask for more than may wait: how soon refusals come."""
+    refused: list[float] = []
+    asked, end = 0, time.perf_counter() + seconds
+
+    async def client(number: int) -> None:
+        nonlocal asked
+        async with _Connection(port) as connection:
+            while (started := time.perf_counter()) < end:
+                status, _ = await connection.post(
+                    {"q": sentences[number : number + 20], "source": "en", "target": "de"}
+                )
+                asked += 1
+                if status == 503:
+                    refused.append(time.perf_counter() - started)
+                    await asyncio.sleep(0.5)  # less than the Retry-After that it is told
+                elif status != 200:
+                    sys.exit(f"overload was answered with {status}")
+
+    await asyncio.gather(*map(client, range(clients)))
+    if not refused:
+        sys.exit("nothing was refused: this was no overload")
+    times = sorted(1e3 * each for each in refused)
+    figures = {"p50": times[len(times) // 2], "p99": times[int(0.99 * (len(times) - 1))], "slowest": times[-1]}
+    return {"all": asked, "refused": len(times), **figures}
+
+
+class _Connection:
+    """An HTTP connection that is kept open; as little of HTTP as this takes, so that the server is what is measured."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def __aenter__(self) -> _Connection:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+
+    async def post(self, values: dict[str, Any]) -> tuple[int, Any]:
+        body = json.dumps(values).encode()
+        head = f"POST /translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        self._writer.write(head.encode() + body)
+        headers = await self._reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", headers)
+        if length is None:
+            sys.exit("an answer without a length")
+        return int(headers[9:12]), json.loads(await self._reader.readexactly(int(length.group(1))))
+
+
+@contextmanager
+def serve(*options: str) -> Iterator[int]:
+    """A server of its own process; its port."""
+    command = [
+        sys.executable,
+        "-m",
+        "transduce",
+        "serve",
+        MODEL,
+        "--port",
+        "0",
+        "--requests-per-minute",
+        "0",
+        "--quiet",
+    ]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if found := re.search(r"http://[^ ]*:(\d+)", line):
+                yield int(found.group(1))
+                break
+        else:
+            sys.exit("the server did not start")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _sentences() -> list[str]:
+    from transduce.data.builtin import builtin_corpus
+
+    return list(dict.fromkeys(source for source, _ in builtin_corpus(CORPUS, "test").pairs()))
+
+
+def _by_command(sentences: list[str]) -> list[str]:
+    """What `transduce translate` makes of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "sentences.txt"
+        file.write_text("\n".join(sentences) + "\n", encoding="utf-8")
+        command = [sys.executable, "-m", "transduce", "translate", "-m", MODEL, "-i", str(file)]
+        done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")
+    return done.stdout.splitlines()
+
+
+def _row(name: str, found: dict[str, Any]) -> str:
+    times = "".join(f"{key} {found[key]:7.1f} ms   " for key in ("p50", "p95", "p99"))
+    rest = f"failed {found['failures']}   unlike the command's {found['different']}"
+    return f"{name:14}{found['requests_per_second']:8.1f} a second   {times}{rest}"
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    main()

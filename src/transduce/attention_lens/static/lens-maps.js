@@ -1,0 +1,115 @@
+// The numbers behind the lens: every layer and head, by words and by subwords, and means of them.
+
+import { labelsOf, shifted } from "./lens-labels.js";
+
+/** In place of a layer or a head: the mean over all. */
+export const MEAN = -1;
+
+export class Maps {
+  constructor(data) {
+    this.source = data.source;
+    this.target = data.target;
+    this.sides = {
+      cross: { rows: data.target, columns: data.source },
+      encoder: { rows: data.source, columns: data.source },
+      decoder: { rows: data.target, columns: shifted(data.target) },
+    };
+    this.maps = data.maps;
+    this.kept = new Map();
+  }
+
+  /** The kinds that there are: a stack without layers has none. */
+  get kinds() {
+    return ["cross", "encoder", "decoder"].filter((kind) => this.maps[kind].shape[0] > 0);
+  }
+
+  layers(kind) {
+    return this.maps[kind].shape[0];
+  }
+
+  heads(kind) {
+    return this.maps[kind].shape[1];
+  }
+
+  labels(kind, level) {
+    const { rows, columns } = this.sides[kind];
+    return this.keep(`labels ${kind} ${level}`, () => ({ rows: labelsOf(rows, level), columns: labelsOf(columns, level) }));
+  }
+
+  /** One map, row by row; layer or head may be MEAN, and `heads` a list of which the mean is wanted. */
+  map(kind, level, layer, heads) {
+    const chosen = Array.isArray(heads) ? heads : heads === MEAN ? [...Array(this.heads(kind)).keys()] : [heads];
+    return this.keep(`map ${kind} ${level} ${layer} ${chosen}`, () => {
+      const layers = layer === MEAN ? [...Array(this.layers(kind)).keys()] : [layer];
+      const parts = layers.flatMap((one) => chosen.map((head) => this.head(kind, level, one, head)));
+      return parts.length === 1 ? parts[0] : mean(parts);
+    });
+  }
+
+  head(kind, level, layer, head) {
+    const [, heads, rows, columns] = this.maps[kind].shape;
+    const size = rows * columns;
+    const start = (layer * heads + head) * size;
+    const tokens = this.keep(`tokens ${kind}`, () => decoded(this.maps[kind])).subarray(start, start + size);
+    if (level === "subwords") return tokens;
+    const sides = this.sides[kind];
+    return this.keep(`words ${kind} ${layer} ${head}`, () => byWords(tokens, columns, sides.rows.words, sides.columns.words));
+  }
+
+  /** The layer that is surest of where to look: the one to begin with. */
+  sharpest(kind, level) {
+    const columns = this.labels(kind, level).columns.length;
+    let best = 0;
+    let most = -1;
+    for (let layer = 0; layer < this.layers(kind); layer += 1) {
+      const map = this.map(kind, level, layer, MEAN);
+      let total = 0;
+      for (let row = 0; row < map.length; row += columns) total += Math.max(...map.subarray(row, row + columns));
+      if (total > most) [best, most] = [layer, total];
+    }
+    return best;
+  }
+
+  keep(name, make) {
+    if (!this.kept.has(name)) this.kept.set(name, make());
+    return this.kept.get(name);
+  }
+}
+
+/** The strongest connections of a map in words, for those who do not see it. */
+export function strongest(map, { rows, columns }, count = 5) {
+  const order = [...map.keys()].sort((a, b) => map[b] - map[a]).slice(0, count);
+  return order.map((place) => {
+    const row = rows[Math.floor(place / columns.length)].text;
+    return `${row} to ${columns[place % columns.length].text} ${Math.round(map[place] * 100)} percent`;
+  });
+}
+
+function decoded({ shape, bytes, numbers }) {
+  if (bytes === undefined) return Float32Array.from(numbers.flat(3));
+  const text = atob(bytes);
+  const values = new Float32Array(shape.reduce((product, size) => product * size, 1));
+  for (let place = 0; place < values.length; place += 1) values[place] = text.charCodeAt(place) / 255;
+  return values;
+}
+
+/** The mean over a word's rows, the sum over its columns: rows still sum to one. */
+function byWords(tokens, width, rows, columns) {
+  const map = new Float32Array(rows.length * columns.length);
+  for (const [y, row] of rows.entries()) {
+    for (const [x, column] of columns.entries()) {
+      let sum = 0;
+      for (let t = row.first; t <= row.last; t += 1) {
+        for (let s = column.first; s <= column.last; s += 1) sum += tokens[t * width + s];
+      }
+      map[y * columns.length + x] = sum / (row.last - row.first + 1);
+    }
+  }
+  return map;
+}
+
+function mean(parts) {
+  const map = new Float32Array(parts[0].length);
+  for (const part of parts) for (let place = 0; place < map.length; place += 1) map[place] += part[place];
+  return map.map((sum) => sum / parts.length);
+}
