@@ -29,19 +29,25 @@ def notice(page: Page, kind: str) -> Any:
     return page.locator(f".notice[data-kind={kind}]")
 
 
-def test_a_server_that_is_gone_is_waited_for(page: Page, trouble: Any, serve: Callable[..., Any]) -> None:
+def test_a_server_that_is_gone_is_waited_for(page: Page, trouble: Any, serve: Callable[..., Any], axe: Any) -> None:
     trouble.expect("ERR_CONNECTION_REFUSED")
     service = serve()
     page.goto(service.url)
     page.locator("#source").fill(SENTENCE)
     expect(page.locator("#written")).to_have_text("Wo ist der Bahnhof?")
     service.stop()
+    page.locator(".word").first.click()
+    panel = page.locator("#word-panel")
+    expect(panel.get_by_role("alert")).to_have_text("The server does not answer.")
+    panel.get_by_role("button", name="Try again").click()
+    expect(panel.get_by_role("alert")).to_have_text("The server does not answer.")
     page.locator("#source").fill("Thank you.")
     expect(notice(page, "gone").get_by_role("alert")).to_contain_text("Your text is still here")
     expect(page.locator("#source")).to_have_value("Thank you.")
     expect(page.locator("#written")).to_have_text("Wo ist der Bahnhof?")
     expect(page.locator("#written")).to_have_class("written outdated")
     expect(page.locator("#state")).to_have_text("Outdated")
+    assert axe(page) == []
     serve(port=service.port)
     expect(notice(page, "back").get_by_role("status")).to_have_text("The server is back.")
     expect(page.locator("#written")).to_have_text("Danke.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -164,18 +162,3 @@ def test_the_lens_shows_the_sentence_that_is_chosen(desk: Page) -> None:
     expect(stage).to_contain_text("Danke")
     desk.get_by_role("combobox", name="Sentence").select_option(SENTENCE)
     expect(stage).to_contain_text("Schwester")
-
-
-def test_a_look_that_fails_says_so_and_can_be_tried_again(page: Page, trouble: Any, serve: Any) -> None:
-    trouble.expect("ERR_CONNECTION_REFUSED")
-    service = serve("en-de")
-    page.goto(service.url)
-    page.locator("#source").fill("Thank you.")
-    expect(page.locator(".word").first).to_be_visible()
-    service.stop()
-    page.locator(".word").first.click()
-    expect(page.locator("#word-panel").get_by_role("alert")).to_have_text("The server does not answer.")
-    serve("en-de", port=service.port)
-    page.locator("#word-panel").get_by_role("button", name="Try again").click()
-    expect(page.locator("#word-panel .shares li")).not_to_have_count(0)
-    expect(page.locator("#word-panel .rest:empty")).to_have_count(0)
