@@ -85,6 +85,20 @@ export function strongest(map, { rows, columns }, count = 5) {
   });
 }
 
+/** A map of at most `most` rows and columns; each cell is the strongest of those in its place, so that none is lost. */
+export function shrunk(map, width, most) {
+  const height = map.length / width;
+  const size = { width: Math.min(width, most), height: Math.min(height, most) };
+  if (size.width === width && size.height === height) return { map, width };
+  const small = new Float32Array(size.width * size.height);
+  for (let place = 0; place < map.length; place += 1) {
+    const x = Math.floor(((place % width) * size.width) / width);
+    const y = Math.floor((Math.floor(place / width) * size.height) / height);
+    small[y * size.width + x] = Math.max(small[y * size.width + x], map[place]);
+  }
+  return { map: small, width: size.width };
+}
+
 function decoded({ shape, bytes, numbers }) {
   if (bytes === undefined) return Float32Array.from(numbers.flat(3));
   const text = atob(bytes);

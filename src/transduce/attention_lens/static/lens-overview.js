@@ -2,7 +2,10 @@
 
 import { headColour, paint } from "./lens-colours.js";
 import { element, rove } from "./lens-elements.js";
-import { MEAN } from "./lens-maps.js";
+import { MEAN, shrunk } from "./lens-maps.js";
+
+const FINEST = 48;
+/** Cells that a small map has at most, down and across. */
 
 export class Overview {
   /** `onChoose(layer, head)` is called with numbers from 0, or MEAN. */
@@ -27,9 +30,8 @@ export class Overview {
     this.drawn = kind;
     const width = this.maps.labels(kind, level).columns.length;
     for (const { canvas, layer, head } of this.cells) {
-      const map = this.maps.map(kind, level, layer, head);
-      paint(canvas, map, width, scale);
-      canvas.classList.toggle("lens-fine", map.length / width > 48 || width > 48);
+      const small = shrunk(this.maps.map(kind, level, layer, head), width, FINEST);
+      paint(canvas, small.map, small.width, scale);
     }
     this.mark(view);
   }
