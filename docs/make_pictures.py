@@ -5,6 +5,7 @@ Run it with: python docs/make_pictures.py [digits] [lens]. The lens is photograp
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import tempfile
@@ -76,6 +77,7 @@ def draw_digits() -> None:
 
 def draw_lens() -> None:
     """Look at a sentence through the built-in model, point at a word, take a picture of the page."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     from transduce import Translator
@@ -88,13 +90,12 @@ def draw_lens() -> None:
         page_file = Path(folder) / "lens.html"
         page_file.write_text(lens_page(maps), encoding="utf-8")
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = chromium.new_page(
-            viewport={"width": 1280, "height": 870}, device_scale_factor=1.25, color_scheme="light"
-        )
+        page = chromium.new_page(viewport={"width": 1280, "height": 900}, device_scale_factor=1.5, color_scheme="light")
         page.goto(page_file.as_uri())
         page.locator(".lens-words-rows").get_by_role("button", name="Krankenhaus").hover()
-        page.screenshot(path=target)
+        photograph = Image.open(io.BytesIO(page.screenshot()))
         chromium.close()
+    photograph.convert("RGB").save(target, optimize=True)
     print(f"wrote {target}")
 
 

@@ -11,7 +11,7 @@ const AXES = {
   decoder: ["writing, top to bottom", "written so far"],
 };
 const VERBS = { cross: "Writing ", encoder: "Reading ", decoder: "Writing " };
-const LARGEST = 44;
+const LARGEST = 52;
 const SMALLEST = 5;
 const ENLARGED = 18;
 const TALLEST = 540;

@@ -78,8 +78,14 @@ export class Maps {
 
 /** The strongest connections of a map in words, for those who do not see it. */
 export function strongest(map, { rows, columns }, count = 5) {
-  const order = [...map.keys()].sort((a, b) => map[b] - map[a]).slice(0, count);
-  return order.map((place) => {
+  const best = [];
+  for (let place = 0; place < map.length; place += 1) {
+    if (best.length === count && map[place] <= map[best.at(-1)]) continue;
+    best.push(place);
+    best.sort((a, b) => map[b] - map[a]);
+    best.length = Math.min(best.length, count);
+  }
+  return best.map((place) => {
     const row = rows[Math.floor(place / columns.length)].text;
     return `${row} to ${columns[place % columns.length].text} ${Math.round(map[place] * 100)} percent`;
   });

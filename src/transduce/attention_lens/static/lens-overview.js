@@ -50,7 +50,7 @@ export class Overview {
     const heads = numbers(this.maps.heads(kind));
     this.note.textContent = `${count(layers, "layer")} down, ${count(heads, "head")} across. Choose one to see it large.`;
     const grid = element("div", "lens-grid", { role: "group", "aria-label": "Layers and heads" });
-    grid.style.setProperty("--lens-heads", heads.length - (heads.at(-1) === MEAN));
+    grid.style.setProperty("--lens-across", heads.length);
     this.cells = [];
     grid.append(element("span"));
     for (const head of heads) grid.append(element("span", "lens-grid-name", { text: name(head), "aria-hidden": "true" }));
@@ -58,7 +58,6 @@ export class Overview {
       grid.append(element("span", "lens-grid-name", { text: name(layer), "aria-hidden": "true" }));
       for (const head of heads) grid.append(this.cell(layer, head));
     }
-    grid.classList.toggle("lens-grid-mean", heads.length > 1);
     const width = heads.length;
     const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: width, ArrowUp: -width };
     const buttons = this.cells.map(({ button }) => button);
