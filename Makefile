@@ -25,8 +25,8 @@ demo: $(VENV)/installed
 	@echo "3. Measure it on 2,120 sentences that it has not seen"
 	$(BIN)/transduce evaluate $(DEMO) tatoeba-en-de --beam 1
 	@echo
-	@echo "4. See where attention goes: a model that learns to write digits backwards"
-	$(BIN)/python examples/reverse_digits.py
+	@echo "4. See where it looks: every layer and head on one page"
+	$(BIN)/transduce attention $(DEMO) "My brother is reading a good book." -o $(DEMO)/attention.html
 	@echo
 	@echo "5. Translate sentences that it was not trained on"
 	$(BIN)/transduce translate -m $(DEMO) $(UNSEEN)

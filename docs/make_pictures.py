@@ -1,11 +1,14 @@
-"""Make the pictures of the README: trains the example and draws its cross-attention, every layer and head.
+"""Make the pictures of the README: the cross-attention of the example, which is trained first, and the attention lens.
 
-Run it with: python docs/make_pictures.py
+Run it with: python docs/make_pictures.py [digits] [lens]. The lens is photographed in the system's Chromium.
 """
 
 from __future__ import annotations
 
+import io
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import torch
@@ -16,6 +19,7 @@ import reverse_digits  # noqa: E402
 from reverse_digits import BOS, EOS, FIRST_DIGIT  # noqa: E402
 
 CELL, GAP, MARGIN = 18, 34, 46
+SENTENCE = "My sister works in a hospital and my brother is a teacher."
 
 
 def name(token: int) -> str:
@@ -56,9 +60,8 @@ def picture(cross: list[torch.Tensor], source: list[int], written: list[int]) ->
     return "\n".join([f'{head} font-family="sans-serif" font-size="11">', *parts, "</svg>\n"])
 
 
-def main() -> None:
+def draw_digits() -> None:
     """Train, read off the weights, write the picture."""
-    torch.set_num_threads(1)
     torch.manual_seed(1)
     model = reverse_digits.make_model()
     for _ in reverse_digits.train(model):
@@ -70,6 +73,41 @@ def main() -> None:
     target = ROOT / "docs" / "pictures" / "attention.svg"
     target.write_text(picture(record.cross, source, written), encoding="utf-8")
     print(f"wrote {target}")
+
+
+def draw_lens() -> None:
+    """Look at a sentence through the built-in model, point at a word, take a picture of the page."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    from transduce import Translator
+    from transduce.attention_lens import lens_page
+
+    maps = Translator.load("en-de").attention(SENTENCE)
+    target = ROOT / "docs" / "pictures" / "lens.png"
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page_file = Path(folder) / "lens.html"
+        page_file.write_text(lens_page(maps), encoding="utf-8")
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": 1280, "height": 900}, device_scale_factor=2, color_scheme="light")
+        page.goto(page_file.as_uri())
+        page.locator(".lens-words-rows").get_by_role("button", name="Krankenhaus").hover()
+        photograph = Image.open(io.BytesIO(page.screenshot()))
+        chromium.close()
+    # A page has few colours: with a palette the file is a third of its size.
+    photograph.convert("RGB").quantize(256, kmeans=4, dither=Image.Dither.NONE).save(target, optimize=True)
+    print(f"wrote {target}")
+
+
+def main() -> None:
+    """Draw what is asked for, or all."""
+    torch.set_num_threads(1)
+    wanted = sys.argv[1:] or ["digits", "lens"]
+    if "digits" in wanted:
+        draw_digits()
+    if "lens" in wanted:
+        draw_lens()
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def draw_picture(
             _label(one, shown, edge_left=head == columns[0], edge_top=layer == rows[0], small=not alone)
     figure.supylabel(SIDES[kind][0], fontsize=8)
     figure.suptitle(SIDES[kind][1], fontsize=8)  # where the columns' labels are
-    scale = figure.colorbar(image, ax=axes, shrink=0.5, aspect=30)
+    scale = figure.colorbar(image, ax=axes, shrink=0.5, aspect=30, pad=0.02)
     scale.set_label("share of attention", fontsize=8)
     scale.ax.tick_params(labelsize=7)
     scale.outline.set_visible(False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["attention"]
 
-PAGES = (".html", ".htm")
+PAGE = ".html"
 
 
 def attention(
@@ -58,7 +58,7 @@ def attention(
     if as_json:
         typer.echo(json.dumps(maps.as_json(), ensure_ascii=False))
         return
-    if output.suffix.lower() in PAGES:
+    if output.suffix.lower() == PAGE:
         from transduce.attention_lens import lens_page
         from transduce.storage import storage_errors, write_whole
 
@@ -70,17 +70,15 @@ def attention(
 
         draw_picture(maps, output, kind, layers, heads, level)
     _summarise(maps)
-    typer.echo(f"\nWrote {output}{': open it in a browser' if output.suffix.lower() in PAGES else ''}.")
+    typer.echo(f"\nWrote {output}{': open it in a browser' if output.suffix.lower() == PAGE else ''}.")
 
 
 def _check_output(output: Path) -> None:
     from transduce.attention_lens.picture import FORMATS, check_picture
 
     suffix = output.suffix.lower()
-    if suffix not in (*PAGES, *FORMATS):
-        raise ConfigError(
-            f"{str(output)!r} is neither a page nor a picture.", remedy=nearest(suffix, (*PAGES, *FORMATS))
-        )
+    if suffix not in (PAGE, *FORMATS):
+        raise ConfigError(f"{str(output)!r} is neither a page nor a picture.", remedy=nearest(suffix, (PAGE, *FORMATS)))
     if suffix in FORMATS:
         check_picture(output)
     if not output.parent.is_dir():

@@ -113,10 +113,9 @@ def test_the_alternatives_are_the_most_probable_tokens(translator: Translator, m
     assert len(first) == 5
     assert [one.probability for one in first] == sorted((one.probability for one in first), reverse=True)
     source = translator.vocabularies.encode_sources([TEXT])[0]
-    scores = {
-        piece: translator.torch_engine.score([source], [[index]])[0].token_scores[0]
-        for index, piece in enumerate(translator.vocabularies.target.all_pieces())
-    }
+    pieces = translator.vocabularies.target.all_pieces()
+    scored = translator.torch_engine.score([source] * len(pieces), [[index] for index in range(len(pieces))])
+    scores = {piece: hypothesis.token_scores[0] for piece, hypothesis in zip(pieces, scored, strict=True)}
     best = sorted(scores, key=scores.__getitem__, reverse=True)[:5]
     assert [one.token for one in first] == best
     assert math.log(first[0].probability) == pytest.approx(scores[best[0]], abs=1e-4)

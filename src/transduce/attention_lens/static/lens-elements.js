@@ -60,6 +60,6 @@ export function rove(container, items, step) {
 
 /** A share as people read it. */
 export function percent(share) {
-  if (share > 0 && share < 0.01) return "<1 %";
-  return `${Math.round(share * 100)} %`;
+  if (share > 0 && share < 0.01) return "<1%";
+  return `${Math.round(share * 100)}%`;
 }

@@ -42,8 +42,8 @@ export function pieceLabel(token) {
 /** A label as an element that keeps its own direction, whatever stands around it. */
 export function labelNode({ text, mark, special }, className = "lens-label") {
   const node = element("bdi", special ? `${className} lens-special` : className, { dir: "auto" });
-  if (mark) node.append(element("span", "lens-mark", { text: SPACE, "aria-hidden": "true" }));
-  node.append(text);
+  if (mark && text) node.append(element("span", "lens-mark", { text: SPACE, "aria-hidden": "true" }));
+  node.append(text || SPACE);
   return node;
 }
 

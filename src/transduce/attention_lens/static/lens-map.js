@@ -11,10 +11,14 @@ const AXES = {
   decoder: ["writing, top to bottom", "written so far"],
 };
 const VERBS = { cross: "Writing ", encoder: "Reading ", decoder: "Writing " };
-const LARGEST = 44;
+const LARGEST = 52;
 const SMALLEST = 5;
 const ENLARGED = 18;
 const TALLEST = 540;
+const BESIDE = 42;
+/** Pixels of a panel beside labels and cells. */
+const SLANTED = 20;
+/** Cells this wide have slanted labels, which lean over the edge; narrower ones have upright labels. */
 const LABEL = 13;
 /** Pixels that a label needs: where cells are smaller, labels are left out between others. */
 
@@ -109,8 +113,11 @@ export class LargeMap {
   /** Fit cells and labels into the room there is. */
   measure() {
     const { rows, columns } = this.labels;
-    const room = this.panel.clientWidth - this.left.scrollWidth - 44;
-    if (room <= 0) return;
+    const inside = this.panel.clientWidth - this.left.offsetWidth - BESIDE;
+    if (inside <= 0) return;
+    const overhang = leaning([...this.top.children]);
+    const slanted = sized((inside - overhang) / columns.length, this.enlarged) >= SLANTED;
+    const room = inside - (slanted ? overhang : 0);
     const width = sized(room / columns.length, this.enlarged);
     const height = Math.min(sized(TALLEST / rows.length, this.enlarged), Math.max(width, ENLARGED));
     this.zoom.hidden = sized(room / columns.length) >= ENLARGED && sized(TALLEST / rows.length) >= ENLARGED;
@@ -120,7 +127,8 @@ export class LargeMap {
     style.setProperty("--lens-cell-height", `${this.cell.height}px`);
     style.setProperty("--lens-rows", rows.length);
     style.setProperty("--lens-columns", columns.length);
-    classList.toggle("lens-map-steep", this.cell.width < 20);
+    style.setProperty("--lens-overhang", `${slanted ? overhang : 0}px`);
+    classList.toggle("lens-map-steep", !slanted);
     classList.toggle("lens-map-fine", Math.min(this.cell.width, this.cell.height) < 12);
     thin(this.top, this.cell.width);
     thin(this.left, this.cell.height);
@@ -194,6 +202,12 @@ export class LargeMap {
 /** The size of a cell that has so much room. */
 function sized(room, enlarged = false) {
   return Math.max(enlarged ? ENLARGED : SMALLEST, Math.min(LARGEST, Math.floor(room)));
+}
+
+/** Pixels that slanted labels lean over the right edge. */
+function leaning(ticks) {
+  const over = ticks.map((one, place) => one.offsetWidth * Math.SQRT1_2 - (ticks.length - place - 0.5) * SLANTED);
+  return Math.ceil(Math.max(0, ...over)) + 8;
 }
 
 /** Leave out labels between others where there is no room for all. */

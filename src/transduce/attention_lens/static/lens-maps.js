@@ -78,11 +78,31 @@ export class Maps {
 
 /** The strongest connections of a map in words, for those who do not see it. */
 export function strongest(map, { rows, columns }, count = 5) {
-  const order = [...map.keys()].sort((a, b) => map[b] - map[a]).slice(0, count);
-  return order.map((place) => {
+  const best = [];
+  for (let place = 0; place < map.length; place += 1) {
+    if (best.length === count && map[place] <= map[best.at(-1)]) continue;
+    best.push(place);
+    best.sort((a, b) => map[b] - map[a]);
+    best.length = Math.min(best.length, count);
+  }
+  return best.map((place) => {
     const row = rows[Math.floor(place / columns.length)].text;
     return `${row} to ${columns[place % columns.length].text} ${Math.round(map[place] * 100)} percent`;
   });
+}
+
+/** A map of at most `most` rows and columns; each cell is the strongest of those in its place, so that none is lost. */
+export function shrunk(map, width, most) {
+  const height = map.length / width;
+  const size = { width: Math.min(width, most), height: Math.min(height, most) };
+  if (size.width === width && size.height === height) return { map, width };
+  const small = new Float32Array(size.width * size.height);
+  for (let place = 0; place < map.length; place += 1) {
+    const x = Math.floor(((place % width) * size.width) / width);
+    const y = Math.floor((Math.floor(place / width) * size.height) / height);
+    small[y * size.width + x] = Math.max(small[y * size.width + x], map[place]);
+  }
+  return { map: small, width: size.width };
 }
 
 function decoded({ shape, bytes, numbers }) {

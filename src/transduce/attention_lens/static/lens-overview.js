@@ -2,7 +2,10 @@
 
 import { headColour, paint } from "./lens-colours.js";
 import { element, rove } from "./lens-elements.js";
-import { MEAN } from "./lens-maps.js";
+import { MEAN, shrunk } from "./lens-maps.js";
+
+const FINEST = 48;
+/** Cells that a small map has at most, down and across. */
 
 export class Overview {
   /** `onChoose(layer, head)` is called with numbers from 0, or MEAN. */
@@ -27,9 +30,8 @@ export class Overview {
     this.drawn = kind;
     const width = this.maps.labels(kind, level).columns.length;
     for (const { canvas, layer, head } of this.cells) {
-      const map = this.maps.map(kind, level, layer, head);
-      paint(canvas, map, width, scale);
-      canvas.classList.toggle("lens-fine", map.length / width > 48 || width > 48);
+      const small = shrunk(this.maps.map(kind, level, layer, head), width, FINEST);
+      paint(canvas, small.map, small.width, scale);
     }
     this.mark(view);
   }
@@ -48,7 +50,7 @@ export class Overview {
     const heads = numbers(this.maps.heads(kind));
     this.note.textContent = `${count(layers, "layer")} down, ${count(heads, "head")} across. Choose one to see it large.`;
     const grid = element("div", "lens-grid", { role: "group", "aria-label": "Layers and heads" });
-    grid.style.setProperty("--lens-heads", heads.length - (heads.at(-1) === MEAN));
+    grid.style.setProperty("--lens-across", heads.length);
     this.cells = [];
     grid.append(element("span"));
     for (const head of heads) grid.append(element("span", "lens-grid-name", { text: name(head), "aria-hidden": "true" }));
@@ -56,7 +58,6 @@ export class Overview {
       grid.append(element("span", "lens-grid-name", { text: name(layer), "aria-hidden": "true" }));
       for (const head of heads) grid.append(this.cell(layer, head));
     }
-    grid.classList.toggle("lens-grid-mean", heads.length > 1);
     const width = heads.length;
     const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: width, ArrowUp: -width };
     const buttons = this.cells.map(({ button }) => button);

@@ -92,7 +92,7 @@ export class Choices {
   /** `onAlternative(prefix, token)`, if given, is called when another token is chosen at a step. */
   constructor(data, onAlternative) {
     Object.assign(this, { data, onAlternative });
-    this.body = element("div", "lens-choices");
+    this.body = element("div", "lens-choices", { tabindex: "0", role: "group", "aria-label": "Alternatives" });
     this.panel = element(
       "section",
       "lens-panel lens-panel-choices",

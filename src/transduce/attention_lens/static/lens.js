@@ -78,8 +78,11 @@ class Lens {
     for (const part of [this.sentences, this.overview, this.lines, this.map, this.choices]) part.draw(this.view, colours);
   }
 
+  /** Show something else; a word that is kept stays kept where rows and columns are the same. */
   change(changes) {
-    Object.assign(this.view, changes, { focus: null, pinned: null, sentence: null });
+    const others = "kind" in changes || "level" in changes;
+    const focus = others ? null : this.view.pinned;
+    Object.assign(this.view, changes, { focus, pinned: focus, sentence: this.inSentences(focus) });
     this.draw();
   }
 
