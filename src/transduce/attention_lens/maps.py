@@ -62,6 +62,10 @@ class LabelledMap:
     def numbered(self, what: Literal["layer", "head"], numbers: Sequence[int]) -> list[int]:
         """The places of layers or heads that are given as numbers from 1; all of them if none is given."""
         count = self.values.shape[0 if what == "layer" else 1]
+        if not self.values.size:
+            raise ConfigError(
+                "the model has no layers with this attention.", remedy="Look at another kind: cross, encoder, decoder."
+            )
         for number in numbers:
             if not 1 <= number <= count:
                 close = min(max(number, 1), count)

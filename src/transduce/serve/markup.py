@@ -20,9 +20,8 @@ class Markup(HTMLParser):
         self._within: list[str] = []
         self._text: list[str] = []
         self.feed(html)
+        self._text.append(self.rawdata)  # a tag that never ends is text
         self._end_text()
-        if self.rawdata:  # a tag that never ends is text
-            self._pieces.append(escape(self.rawdata, quote=False))
 
     def joined(self, translations: list[str]) -> str:
         """The HTML with other texts in place of its own."""

@@ -84,12 +84,10 @@ class TranslateResponse(BaseModel):
 class LookRequest(Asked):
     """A sentence to look into."""
 
-    q: str = Field(pattern=r"\w", description="A sentence.", json_schema_extra={"maxLength": LOOKED_AT})
+    q: str = Field(pattern=r"\w", description=f"A sentence of at most {LOOKED_AT} characters.")
     model: str | None = Field(None, description="A model's name; else the first that fits the language.")
     target: str | None = Field(None, description="The language to translate into.")
-    translation: str | None = Field(
-        None, description="A translation of yours; else the model's own.", json_schema_extra={"maxLength": LOOKED_AT}
-    )
+    translation: str | None = Field(None, description="A translation of yours; else the model's own.")
     encoding: Literal["numbers", "bytes"] = Field(
         "numbers", description="Attention as nested lists, or as base64 of bytes, 255 for 1."
     )

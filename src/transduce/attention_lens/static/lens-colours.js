@@ -23,7 +23,9 @@ export function palette(root) {
     return getComputedStyle(probe).color;
   };
   const heads = Array.from({ length: HEADS }, (_, head) => resolve(headColour(head)));
-  const [red, green, blue] = resolve("var(--lens-panel)").match(/[\d.]+/g).map(Number);
+  const [red, green, blue] = resolve("var(--lens-panel)")
+    .match(/[\d.]+/g)
+    .map(Number);
   probe.remove();
   const dark = red + green + blue < 384;
   return { dark, heads, scale: dark ? DARK : LIGHT };
@@ -31,7 +33,10 @@ export function palette(root) {
 
 /** The scale as a CSS gradient, for the legend. */
 export function gradient(scale) {
-  const stops = Array.from({ length: 17 }, (_, place) => `rgb(${scale[Math.round((place * (STEPS - 1)) / 16)].join(" ")})`);
+  const stops = Array.from(
+    { length: 17 },
+    (_, place) => `rgb(${scale[Math.round((place * (STEPS - 1)) / 16)].join(" ")})`,
+  );
   return `linear-gradient(to right, ${stops.join(", ")})`;
 }
 

@@ -5,12 +5,14 @@ import { element } from "./lens-elements.js";
 const SPECIAL = { "<s>": "start", "</s>": "end", "<unk>": "unknown" };
 const SPACE = "▁";
 
-/** The labels of one side of a map: {text, mark, special, first, last} for each word or subword. */
+/** The labels of one side of a map: {text, mark, special, spaced, first, last} for each word or subword. */
 export function labelsOf(side, level) {
-  if (level === "subwords") return side.tokens.map((token, place) => ({ ...pieceLabel(token), first: place, last: place }));
-  return side.words.map(({ text, first, last }) => {
+  const units = level === "words" ? side.words : side.tokens.map((token, place) => ({ first: place, last: place }));
+  return units.map(({ text, first, last }) => {
     const piece = pieceLabel(side.tokens[first]);
-    return piece.special && first === last ? { ...piece, first, last } : { text: whole(text), mark: false, special: false, first, last };
+    const spaced = piece.mark || piece.special;
+    if (level === "subwords" || (piece.special && first === last)) return { ...piece, spaced, first, last };
+    return { text: whole(text), mark: false, special: false, spaced, first, last };
   });
 }
 

@@ -61,7 +61,12 @@ export class Lines {
       rows: rows.map((label, index) => this.word(label, { side: "rows", index })),
     };
     const groups = ["columns", "rows"].map((side, place) =>
-      element("div", `lens-words lens-words-${side}`, { role: "group", "aria-label": headings[place] }, ...this.buttons[side]),
+      element(
+        "div",
+        `lens-words lens-words-${side}`,
+        { role: "group", "aria-label": headings[place] },
+        ...this.buttons[side],
+      ),
     );
     for (const [place, side] of ["columns", "rows"].entries()) {
       const here = this.buttons[side];
@@ -71,7 +76,14 @@ export class Lines {
         return { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: here.length - 1 }[key];
       });
     }
-    this.body.replaceChildren(this.names[0], element("span", "lens-side"), this.names[1], groups[0], this.canvas, groups[1]);
+    this.body.replaceChildren(
+      this.names[0],
+      element("span", "lens-side"),
+      this.names[1],
+      groups[0],
+      this.canvas,
+      groups[1],
+    );
   }
 
   word(label, focus) {
@@ -131,7 +143,11 @@ export class Lines {
     const best = found.sort((a, b) => b[1] - a[1]).slice(0, 3);
     const name = labelNode(labels[focus.side][focus.index], "lens-strong");
     const verb = focus.side === "rows" ? " looks at " : " is looked at by ";
-    return [name, verb, ...best.flatMap(([label, share], rank) => [rank ? ", " : "", labelNode(label), ` ${percent(share)}`])];
+    return [
+      name,
+      verb,
+      ...best.flatMap(([label, share], rank) => [rank ? ", " : "", labelNode(label), ` ${percent(share)}`]),
+    ];
   }
 
   stroke() {
@@ -160,7 +176,12 @@ export class Lines {
           if (focus?.side === "columns" && focus.index !== column) continue;
           const share = map[row * columns.length + column];
           if (share < faintest) continue;
-          this.line(pen, width, [column, row].map((one) => (one + 0.5) * this.height + aside), share);
+          this.line(
+            pen,
+            width,
+            [column, row].map((one) => (one + 0.5) * this.height + aside),
+            share,
+          );
           drawn += 1;
         }
       }

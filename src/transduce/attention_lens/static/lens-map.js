@@ -141,7 +141,10 @@ export class LargeMap {
     const { focus } = view;
     const row = focus?.side === "rows" ? focus.index : focus?.other;
     const column = focus?.side === "columns" ? focus.index : focus?.other;
-    for (const [band, ticks, place] of [[this.across, this.left, row], [this.down, this.top, column]]) {
+    for (const [band, ticks, place] of [
+      [this.across, this.left, row],
+      [this.down, this.top, column],
+    ]) {
       band.hidden = place === undefined;
       band.style.setProperty("--lens-place", place ?? 0);
       ticks.querySelector(".lens-tick-on")?.classList.remove("lens-tick-on");
@@ -157,7 +160,14 @@ export class LargeMap {
     if (row === undefined) row = largest(rows.length, (one) => this.map[one * columns.length + column]);
     const share = this.map[row * columns.length + column];
     const name = labelNode(rows[row], "lens-strong");
-    return [VERBS[this.view.kind], name, ": ", element("b", "", { text: percent(share) }), " on ", labelNode(columns[column], "lens-strong")];
+    return [
+      VERBS[this.view.kind],
+      name,
+      ": ",
+      element("b", "", { text: percent(share) }),
+      " on ",
+      labelNode(columns[column], "lens-strong"),
+    ];
   }
 
   listen() {
@@ -187,7 +197,11 @@ export class LargeMap {
   /** The focus on a cell, the nearest one there is. */
   focusOn(row, column) {
     const inside = (value, size) => Math.max(0, Math.min(size - 1, value));
-    return { side: "rows", index: inside(row, this.labels.rows.length), other: inside(column, this.labels.columns.length) };
+    return {
+      side: "rows",
+      index: inside(row, this.labels.rows.length),
+      other: inside(column, this.labels.columns.length),
+    };
   }
 
   reveal({ index, other }) {
@@ -233,5 +247,11 @@ function legend(bar) {
     made.style.left = `${position(share) * 100}%`;
     return made;
   });
-  return element("div", "lens-legend", { "aria-hidden": "true" }, bar, element("div", "lens-legend-ticks", {}, ...ticks));
+  return element(
+    "div",
+    "lens-legend",
+    { "aria-hidden": "true" },
+    bar,
+    element("div", "lens-legend-ticks", {}, ...ticks),
+  );
 }

@@ -33,7 +33,10 @@ export class Maps {
 
   labels(kind, level) {
     const { rows, columns } = this.sides[kind];
-    return this.keep(`labels ${kind} ${level}`, () => ({ rows: labelsOf(rows, level), columns: labelsOf(columns, level) }));
+    return this.keep(`labels ${kind} ${level}`, () => ({
+      rows: labelsOf(rows, level),
+      columns: labelsOf(columns, level),
+    }));
   }
 
   /** One map, row by row; layer or head may be MEAN, and `heads` a list of which the mean is wanted. */
@@ -53,7 +56,9 @@ export class Maps {
     const tokens = this.keep(`tokens ${kind}`, () => decoded(this.maps[kind])).subarray(start, start + size);
     if (level === "subwords") return tokens;
     const sides = this.sides[kind];
-    return this.keep(`words ${kind} ${layer} ${head}`, () => byWords(tokens, columns, sides.rows.words, sides.columns.words));
+    return this.keep(`words ${kind} ${layer} ${head}`, () =>
+      byWords(tokens, columns, sides.rows.words, sides.columns.words),
+    );
   }
 
   /** The layer that is surest of where to look: the one to begin with. */

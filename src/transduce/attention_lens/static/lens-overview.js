@@ -53,7 +53,8 @@ export class Overview {
     grid.style.setProperty("--lens-across", heads.length);
     this.cells = [];
     grid.append(element("span"));
-    for (const head of heads) grid.append(element("span", "lens-grid-name", { text: name(head), "aria-hidden": "true" }));
+    for (const head of heads)
+      grid.append(element("span", "lens-grid-name", { text: name(head), "aria-hidden": "true" }));
     for (const layer of layers) {
       grid.append(element("span", "lens-grid-name", { text: name(layer), "aria-hidden": "true" }));
       for (const head of heads) grid.append(this.cell(layer, head));
@@ -72,7 +73,11 @@ export class Overview {
 
   cell(layer, head) {
     const canvas = element("canvas", "lens-thumb", { "aria-hidden": "true" });
-    const spoken = `${layer === MEAN ? "All layers" : `Layer ${layer + 1}`}, ${head === MEAN ? "all heads" : `head ${head + 1}`}`;
+    const where = [
+      layer === MEAN ? "All layers" : `Layer ${layer + 1}`,
+      head === MEAN ? "all heads" : `head ${head + 1}`,
+    ];
+    const spoken = where.join(", ");
     const button = element(
       "button",
       `lens-cell${layer === MEAN ? " lens-cell-below" : ""}${head === MEAN ? " lens-cell-beside" : ""}`,

@@ -37,10 +37,13 @@ export class Sentences {
       const parts = this.units[side].map((label, index) => this.unit(side, label, index));
       this.buttons[side] = parts;
       // Its own direction is that of the sentence: the units inside keep theirs.
-      const group = element("span", "lens-units", { dir: direction(this.data[side].text), role: "group", "aria-label": side });
+      const group = element("span", "lens-units", {
+        dir: direction(this.data[side].text),
+        role: "group",
+        "aria-label": side,
+      });
       for (const [index, part] of parts.entries()) {
-        const { mark, special } = this.units[side][index];
-        if (index && (level === "words" || mark || special)) group.append(" ");
+        if (index && this.units[side][index].spaced) group.append(" ");
         group.append(part);
       }
       rove(group, parts, (key, place) => {
@@ -113,8 +116,17 @@ export class Choices {
   }
 
   step({ token, probability: sure, alternatives }, place) {
-    const shown = alternatives.some((one) => one.token === token) ? alternatives : [...alternatives, { token, probability: sure }];
-    const heading = element("h3", "lens-step", {}, `Step ${place + 1}: `, labelNode(pieceLabel(token), "lens-strong"), ` ${percent(sure)}`);
+    const shown = alternatives.some((one) => one.token === token)
+      ? alternatives
+      : [...alternatives, { token, probability: sure }];
+    const heading = element(
+      "h3",
+      "lens-step",
+      {},
+      `Step ${place + 1}: `,
+      labelNode(pieceLabel(token), "lens-strong"),
+      ` ${percent(sure)}`,
+    );
     const list = element("ol", "lens-alternatives");
     for (const one of shown) list.append(element("li", "", {}, this.alternative(one, place, one.token === token)));
     return element("div", "", {}, heading, list);
@@ -126,7 +138,12 @@ export class Choices {
     const prefix = this.data.target.tokens.slice(0, place);
     const made =
       this.onAlternative && !written
-        ? element("button", className, { type: "button", title: "Write this instead", onclick: () => this.onAlternative(prefix, token) }, ...parts)
+        ? element(
+            "button",
+            className,
+            { type: "button", title: "Write this instead", onclick: () => this.onAlternative(prefix, token) },
+            ...parts,
+          )
         : element("span", className, {}, ...parts);
     made.style.setProperty("--lens-sure", sure);
     return made;
@@ -146,5 +163,9 @@ function probability(steps, { first, last }) {
 /** The direction of a text: that of its first letter that has one. */
 function direction(text) {
   const first = /\p{L}/u.exec(text)?.[0] ?? "";
-  return /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u.test(first) ? "rtl" : "ltr";
+  return /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u.test(
+    first,
+  )
+    ? "rtl"
+    : "ltr";
 }

@@ -41,7 +41,14 @@ class Lens {
     this.root = element("div", "lens");
     const kind = this.maps.kinds.includes(wanted.kind) ? wanted.kind : this.maps.kinds[0];
     const level = wanted.level ?? "words";
-    this.view = { kind, level, focus: null, pinned: null, step: leastSure(data.steps), ...this.start(kind, level, wanted) };
+    this.view = {
+      kind,
+      level,
+      focus: null,
+      pinned: null,
+      step: leastSure(data.steps),
+      ...this.start(kind, level, wanted),
+    };
     const pointing = { onPoint: (focus) => this.point(focus), onPin: (focus) => this.pin(focus) };
     this.sentences = new Sentences(data, {
       onPoint: (at) => this.point(at && this.fromSentence(at)),
@@ -75,7 +82,8 @@ class Lens {
   draw() {
     const colours = palette(this.root);
     this.buildBar();
-    for (const part of [this.sentences, this.overview, this.lines, this.map, this.choices]) part.draw(this.view, colours);
+    for (const part of [this.sentences, this.overview, this.lines, this.map, this.choices])
+      part.draw(this.view, colours);
   }
 
   /** Show something else; a word that is kept stays kept where rows and columns are the same. */
@@ -93,8 +101,19 @@ class Lens {
       const layers = [...Array(maps.layers(kind)).keys()];
       const all = [...Array(maps.heads(kind)).keys()];
       this.rows = {
-        kind: buttonRow("Attention", maps.kinds.map((one) => [one, ...KINDS[one]]), (one) => this.change({ kind: one, ...this.start(one, this.view.level) })),
-        level: buttonRow("Units", [["words", "Words"], ["subwords", "Subwords"]], (one) => this.change({ level: one })),
+        kind: buttonRow(
+          "Attention",
+          maps.kinds.map((one) => [one, ...KINDS[one]]),
+          (one) => this.change({ kind: one, ...this.start(one, this.view.level) }),
+        ),
+        level: buttonRow(
+          "Units",
+          [
+            ["words", "Words"],
+            ["subwords", "Subwords"],
+          ],
+          (one) => this.change({ level: one }),
+        ),
         layer: buttonRow(
           "Layer",
           [...layers.map((one) => [one, String(one + 1), `Layer ${one + 1}`]), [MEAN, "Mean", "Mean of all layers"]],
@@ -102,7 +121,10 @@ class Lens {
         ),
         heads: buttonRow(
           "Heads",
-          [...all.map((one) => [one, String(one + 1), `Head ${one + 1}`, headColour(one)]), [MEAN, "All", "All heads on"]],
+          [
+            ...all.map((one) => [one, String(one + 1), `Head ${one + 1}`, headColour(one)]),
+            [MEAN, "All", "All heads on"],
+          ],
           (one) => this.toggle(one),
         ),
       };
@@ -139,7 +161,8 @@ class Lens {
   /** Keep a focus until it is chosen again, and show the choices of a word of the translation. */
   pin(focus) {
     const { pinned, kind, level } = this.view;
-    const again = focus && pinned && focus.side === pinned.side && focus.index === pinned.index && focus.other === pinned.other;
+    const again =
+      focus && pinned && focus.side === pinned.side && focus.index === pinned.index && focus.other === pinned.other;
     this.view.pinned = again || !focus?.side ? null : focus;
     const at = focus?.sentence ?? this.inSentences(focus)?.target;
     if (at !== undefined) {
@@ -161,7 +184,10 @@ class Lens {
   inSentences(focus) {
     if (!focus?.side) return focus?.sentence === undefined ? null : { target: focus.sentence };
     const { kind } = this.view;
-    const places = { rows: focus.side === "rows" ? focus.index : focus.other, columns: focus.side === "columns" ? focus.index : focus.other };
+    const places = {
+      rows: focus.side === "rows" ? focus.index : focus.other,
+      columns: focus.side === "columns" ? focus.index : focus.other,
+    };
     if (kind === "cross") return { target: places.rows, source: places.columns };
     return kind === "encoder" ? { source: places[focus.side] } : { target: places.rows };
   }
