@@ -1,12 +1,13 @@
-"""Make the pictures of the README: the cross-attention of the example, which is trained first, and the attention lens.
+"""Make the pictures of the README: the cross-attention of the example, which is trained first, lens and web page.
 
-Run it with: python docs/make_pictures.py [digits] [lens]. The lens is photographed in the system's Chromium.
+Run it with: python docs/make_pictures.py [digits] [lens] [page]. Pages are photographed in the system's Chromium.
 """
 
 from __future__ import annotations
 
 import io
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -77,7 +78,6 @@ def draw_digits() -> None:
 
 def draw_lens() -> None:
     """Look at a sentence through the built-in model, point at a word, take a picture of the page."""
-    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     from transduce import Translator
@@ -93,21 +93,60 @@ def draw_lens() -> None:
         page = chromium.new_page(viewport={"width": 1280, "height": 900}, device_scale_factor=2, color_scheme="light")
         page.goto(page_file.as_uri())
         page.locator(".lens-words-rows").get_by_role("button", name="Krankenhaus").hover()
-        photograph = Image.open(io.BytesIO(page.screenshot()))
+        save(page.screenshot(), target)
         chromium.close()
-    # A page has few colours: with a palette the file is a third of its size.
-    photograph.convert("RGB").quantize(256, kmeans=4, dither=Image.Dither.NONE).save(target, optimize=True)
+
+
+def draw_page() -> None:
+    """Serve the built-in model, type, choose a word; a picture as on a desk by day, and one as on a phone by night."""
+    from playwright.sync_api import sync_playwright
+
+    folder = ROOT / "docs" / "pictures"
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    command = [sys.executable, "-m", "transduce", "serve", "en-de", "--port", "0", "--quiet"]
+    service = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
+    try:
+        assert service.stderr is not None
+        address = next(line.split()[1] for line in service.stderr if line.startswith("Ready: "))
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+            for name, width, height, theme in (("page", 1280, 980, "light"), ("page-phone", 390, 844, "dark")):
+                size = {"width": width, "height": height}
+                context = chromium.new_context(
+                    viewport=size, device_scale_factor=2, color_scheme=theme, reduced_motion="reduce"
+                )
+                page = context.new_page()
+                page.goto(address)
+                page.locator("#source").fill(SENTENCE)
+                page.locator("#written").get_by_role("button", name="Lehrer").click()
+                page.locator("#word-panel .shares").wait_for()
+                page.locator("#word-panel .rest:empty").first.wait_for(state="detached")
+                save(page.screenshot(), folder / f"{name}.png")
+            chromium.close()
+    finally:
+        service.kill()
+        service.communicate()
+
+
+def save(photograph: bytes, target: Path) -> None:
+    """Write a picture of a page; it has few colours, and with a palette the file is a third of its size."""
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(photograph)).convert("RGB")
+    picture.quantize(256, kmeans=4, dither=Image.Dither.NONE).save(target, optimize=True)
     print(f"wrote {target}")
 
 
 def main() -> None:
     """Draw what is asked for, or all."""
     torch.set_num_threads(1)
-    wanted = sys.argv[1:] or ["digits", "lens"]
+    wanted = sys.argv[1:] or ["digits", "lens", "page"]
     if "digits" in wanted:
         draw_digits()
     if "lens" in wanted:
         draw_lens()
+    if "page" in wanted:
+        draw_page()
 
 
 if __name__ == "__main__":

@@ -41,26 +41,39 @@ export function drawThreads(svg, marks, word) {
   const frame = svg.getBoundingClientRect();
   svg.setAttribute("viewBox", `0 0 ${frame.width} ${frame.height}`);
   const target = word.getClientRects()[0];
+  const below = inLowerHalf(word, target);
   for (const mark of marks) {
     const source = mark.getClientRects()[0];
     if (!source || !target) continue;
     const thread = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    thread.setAttribute("d", pathBetween(source, target, frame));
+    thread.setAttribute("d", frame.width < STACKED ? straight(source, target, frame) : bow(source, target, frame, below));
     thread.style.setProperty("--strength", mark.dataset.strength);
     svg.append(thread);
   }
 }
 
-/** Side by side, threads go in a bow over the words between; one above the other, straight down. */
-function pathBetween(source, target, frame) {
-  const middle = (rect) => rect.left + rect.width / 2 - frame.left;
-  const [x0, x1] = [middle(source), middle(target)];
-  if (target.top > source.bottom && frame.width < STACKED) {
-    const [y0, y1] = [source.bottom - frame.top, target.top - frame.top];
-    const half = (y0 + y1) / 2;
-    return `M${x0} ${y0}C${x0} ${half} ${x1} ${half} ${x1} ${y1}`;
-  }
-  const [y0, y1] = [source.top - frame.top, target.top - frame.top];
-  const height = 22 + 0.03 * Math.abs(x1 - x0);
+/** Whether there are fewer lines of text below a word than above it: a bow should cross as few as it can. */
+function inLowerHalf(word, rect) {
+  const [first, last] = [word.parentElement.firstElementChild, word.parentElement.lastElementChild];
+  return rect.top - first.getBoundingClientRect().top > last.getBoundingClientRect().bottom - rect.bottom;
+}
+
+/** Side by side, threads go in a bow over or under the words between. */
+function bow(source, target, frame, below) {
+  const [x0, x1] = [middle(source, frame), middle(target, frame)];
+  const [y0, y1] = [source, target].map((rect) => (below ? rect.bottom : rect.top) - frame.top);
+  const height = (22 + 0.03 * Math.abs(x1 - x0)) * (below ? -1 : 1);
   return `M${x0} ${y0}C${x0} ${y0 - height} ${x1} ${y1 - height} ${x1} ${y1}`;
+}
+
+/** One above the other, they go down. */
+function straight(source, target, frame) {
+  const [x0, x1] = [middle(source, frame), middle(target, frame)];
+  const [y0, y1] = [source.bottom - frame.top, target.top - frame.top];
+  const half = (y0 + y1) / 2;
+  return `M${x0} ${y0}C${x0} ${half} ${x1} ${half} ${x1} ${y1}`;
+}
+
+function middle(rect, frame) {
+  return rect.left + rect.width / 2 - frame.left;
 }
