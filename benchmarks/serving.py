@@ -43,13 +43,16 @@ class Load:
 
     @property
     def rate(self) -> float:
+        """Requests answered a second."""
         return len(self.times) / self.seconds
 
     def percentile(self, share: float) -> float:
+        """Seconds within which this share of requests was answered."""
         ordered = sorted(self.times)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
     def figures(self) -> dict[str, Any]:
+        """What is reported."""
         shares = {name: 1e3 * self.percentile(share) for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
         return {"requests_per_second": self.rate, **shares, "failures": self.failures, "different": self.different}
 
@@ -89,8 +92,8 @@ def main() -> None:
     print(f"\nbatching, {COMPARED} clients: {report['batching']:.2f} times one at a time (asked: 3)")
     refusals = report["overload"]
     print(
-        f"overload: {refusals['refused']} of {refusals['all']} refused, half within {refusals['p50']:.1f} ms, 99 % within "
-        f"{refusals['p99']:.1f} ms, the slowest {refusals['slowest']:.1f} ms (asked: 100)"
+        f"overload: {refusals['refused']} of {refusals['all']} refused, half within {refusals['p50']:.1f} ms, "
+        f"99 % within {refusals['p99']:.1f} ms, the slowest {refusals['slowest']:.1f} ms (asked: 100)"
     )
     print(f"commit {report['commit']}")
 
@@ -159,9 +162,10 @@ class _Connection:
         self._writer.close()
 
     async def post(self, values: dict[str, Any]) -> tuple[int, Any]:
+        """Status and answer of a request."""
         body = json.dumps(values).encode()
-        head = f"POST /translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-        self._writer.write(head.encode() + body)
+        lines = ("POST /translate HTTP/1.1", "host: localhost", f"content-length: {len(body)}", "", "")
+        self._writer.write("\r\n".join(lines).encode() + body)
         headers = await self._reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", headers)
         if length is None:
