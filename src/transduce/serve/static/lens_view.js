@@ -14,7 +14,7 @@ export class LensView {
       this.place = this.chooser.selectedIndex;
       this.draw();
     });
-    this.choice = element("label", { class: "chooser lens-choice", hidden: true }, element("span", { class: "label" }, "Sentence"), this.chooser);
+    this.choice = element("label", { class: "chooser sentence-choice", hidden: true }, element("span", { class: "label" }, "Sentence"), this.chooser);
     this.stage = element("div", { class: "stage" });
     container.append(this.choice, this.stage);
   }

@@ -98,7 +98,8 @@ function keyGiven(key, forLong) {
   rememberKey(key, forLong);
   notices.clear();
   for (const resolve of keyWaiters.splice(0)) resolve();
-  start();
+  if (translation.direction) translation.renew();
+  else start();
 }
 
 function searchOptions() {
