@@ -23,7 +23,7 @@ UpTo16 = Annotated[int, Field(ge=1, le=16), BeforeValidator(_whole)]
 UpTo15 = Annotated[int, Field(ge=0, le=15), BeforeValidator(_whole)]
 LOOKED_AT = 1000
 """Characters of a sentence whose attention is shown: its maps grow with the square."""
-Key = Annotated[str | None, Field(description="Where the service asks for one; or the header `Authorization: Bearer`.")]
+Key = Annotated[str | None, Field(description="Where the service asks for one; or the header Authorization: Bearer.")]
 
 
 class Asked(BaseModel):
