@@ -7,13 +7,13 @@ import mimetypes
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 import transduce
+from transduce.attention_lens import static_files
 from transduce.serve.api import own_api
 from transduce.serve.gate import Gate, refused
 from transduce.serve.libretranslate import libretranslate
@@ -23,7 +23,6 @@ from transduce.serve.service import Service
 
 __all__ = ["make_app"]
 
-PAGE_FILES = ("transduce.serve", "transduce.attention_lens")
 STATUSES = {
     400: "The request makes no sense; the message says why.",
     403: "A key is needed, or it is not known.",
@@ -78,13 +77,9 @@ def make_app(service: Service) -> Gate:
 def _page() -> APIRouter:
     """The page and its files, held in memory."""
     router = APIRouter()
-    found = {
-        entry.name: entry.read_bytes()
-        for package in PAGE_FILES
-        if find_spec(package) and (folder := files(package) / "static").is_dir()
-        for entry in folder.iterdir()
-        if entry.is_file()
-    }
+    own = files("transduce.serve") / "static"
+    found = {name: path.read_bytes() for name, path in static_files().items()}
+    found |= {entry.name: entry.read_bytes() for entry in own.iterdir() if entry.is_file()}
 
     def respond(request: Request, name: str) -> Response:
         if name not in found:
