@@ -110,7 +110,7 @@ def draw_page() -> None:
         address = next(line.split()[1] for line in service.stderr if line.startswith("Ready: "))
         with sync_playwright() as playwright:
             chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-            for name, width, height, theme in (("page", 1280, 980, "light"), ("page-phone", 390, 844, "dark")):
+            for name, width, height, theme in (("page", 1280, 1030, "light"), ("page-phone", 390, 844, "dark")):
                 size = {"width": width, "height": height}
                 context = chromium.new_context(
                     viewport=size, device_scale_factor=2, color_scheme=theme, reduced_motion="reduce"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -162,3 +164,12 @@ def test_the_lens_shows_the_sentence_that_is_chosen(desk: Page) -> None:
     expect(stage).to_contain_text("Danke")
     desk.get_by_role("combobox", name="Sentence").select_option(SENTENCE)
     expect(stage).to_contain_text("Schwester")
+
+
+def test_an_alternative_in_the_lens_changes_the_translation(sentence: Page) -> None:
+    sentence.get_by_role("tab", name="Lens").click()
+    stage = sentence.locator("#view-lens .stage")
+    stage.get_by_role("button", name="Meine").first.click()
+    stage.get_by_role("button", name="Ich").click()
+    expect(sentence.locator("#written")).to_have_text(re.compile("^Ich "))
+    expect(stage.get_by_role("button", name="Ich").first).to_be_visible()

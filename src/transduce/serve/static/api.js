@@ -55,7 +55,8 @@ function post(path, body, signal) {
 }
 
 async function ask(path, request) {
-  const headers = { ...request.headers, ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  const sent = key; // it may be another one when the answer comes
+  const headers = { ...request.headers, ...(sent ? { Authorization: `Bearer ${sent}` } : {}) };
   let answer;
   let data;
   try {
@@ -69,7 +70,7 @@ async function ask(path, request) {
   if (answer.ok) return data;
   const kind = KINDS[answer.status] ?? "failed";
   const said = typeof data?.error === "string" ? data.error : `The server answers ${answer.status}.`;
-  if (kind === "key" && !key) throw new ServerError(kind, "This server asks for a key.");
+  if (kind === "key" && !sent) throw new ServerError(kind, "This server asks for a key.");
   throw new ServerError(kind, said, secondsToWait(answer.headers.get("Retry-After")));
 }
 

@@ -3,10 +3,10 @@
 import { placesOf, targetWordAt } from "./attention.js";
 import { byId } from "./element.js";
 import { Mirror, drawThreads, marksFor } from "./highlight.js";
-import { drawOtherWays } from "./other_ways.js";
+import { drawOtherWays } from "./other-ways.js";
 import { lengthOf } from "./sentences.js";
 import { textOf } from "./translation.js";
-import { WordPanel } from "./word_panel.js";
+import { WordPanel } from "./word-panel.js";
 import { Written } from "./written.js";
 
 const DWELL = 350; // milliseconds on a word after which someone is curious
@@ -33,6 +33,9 @@ export class Desk {
     byId("copy").addEventListener("click", () => this.copy());
     translation.addEventListener("change", () => this.draw());
     translation.addEventListener("fine", () => this.announce());
+    byId("view-text").addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.closeWord(byId("word-panel").contains(document.activeElement));
+    });
     window.addEventListener("resize", () => this.drawThreads());
     this.typed();
   }
@@ -77,11 +80,11 @@ export class Desk {
   }
 
   drawOtherWays() {
-    const { sentences } = this.translation.shown;
+    const { sentences, direction } = this.translation.shown;
     this.sentence = Math.min(this.sentence, Math.max(sentences.length - 1, 0));
     const sentence = sentences[this.sentence];
     const changed = Boolean(sentence && this.translation.choiceFor(sentence.source));
-    drawOtherWays(byId("other-ways"), sentence, changed, {
+    drawOtherWays(byId("other-ways"), sentence, direction?.target, changed, {
       chosen: (text) => this.translation.choose(sentence.source, text === sentence.alternatives[0].text ? null : { text }),
       reset: () => this.translation.choose(sentence.source, null),
     });

@@ -57,7 +57,8 @@ export class Notices {
 
   gone(again) {
     const countdown = element("span", { class: "countdown", "aria-hidden": "true" });
-    this.say("gone", "alert", "The server does not answer. Your text is still here; the page goes on when it is back.", countdown);
+    const text = "The server does not answer. Your text is still here; the page goes on when it is back.";
+    this.say("gone", "alert", text, countdown);
     const { signal } = (this.controller = new AbortController());
     const look = async (pause) => {
       const back = await isThere(signal);
@@ -79,7 +80,8 @@ export class Notices {
       return;
     }
     const countdown = element("span", { class: "countdown", "aria-hidden": "true" });
-    this.say("busy", "status", `${error.message} The page tries again by itself.`, countdown, button("Try now", again));
+    const text = `${error.message} The page tries again by itself.`;
+    this.say("busy", "status", text, countdown, button("Try now", again));
     this.count(error.wait, countdown, again);
   }
 

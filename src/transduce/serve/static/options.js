@@ -5,6 +5,8 @@ import { applyTheme, forgetKey, preferences, remember, rememberedKey } from "./p
 
 const BEAMS = [[0, "The model’s own"], [1, "1, greedy"], [2, "2"], [4, "4"], [8, "8"], [16, "16"]];
 const ALTERNATIVES = [[1, "None"], [3, "2"], [5, "4"], [10, "9"]];
+const BEAM_HELP = "Translations kept while searching. Wider is slower, and often a little better.";
+const ALTERNATIVES_HELP = "How many alternatives of a sentence are shown.";
 const THEMES = [["system", "As the system"], ["light", "Light"], ["dark", "Dark"]];
 
 /** Wire the dialog to its button. `searched()` is called when the search is to be done otherwise. */
@@ -24,8 +26,8 @@ function draw(dialog, searched) {
     searched();
   };
   const parts = [
-    choice("Beam", "beam", BEAMS, "Translations kept while searching. Wider is slower, and often a little better.", (value) => search({ beam: Number(value) })),
-    choice("Other ways", "alternatives", ALTERNATIVES, "How many alternatives of a sentence are shown.", (value) => search({ alternatives: Number(value) })),
+    choice("Beam", "beam", BEAMS, BEAM_HELP, (value) => search({ beam: Number(value) })),
+    choice("Other ways", "alternatives", ALTERNATIVES, ALTERNATIVES_HELP, (value) => search({ alternatives: Number(value) })),
     choice("Theme", "theme", THEMES, "", (theme) => {
       remember({ theme });
       applyTheme();
@@ -39,12 +41,14 @@ function draw(dialog, searched) {
     });
     parts.push(element("p", {}, forget));
   }
+  const title = element("h2", { id: "options-title" }, "Options");
+  const close = element("button", { class: "close", "aria-label": "Close" }, "×");
   const said = "This browser remembers model, direction, options and tab. It never keeps your text.";
   dialog.replaceChildren(
     element(
       "form",
       { method: "dialog" },
-      element("div", { class: "panel-head" }, element("h2", { id: "options-title" }, "Options"), element("button", { class: "close", "aria-label": "Close" }, "×")),
+      element("div", { class: "panel-head" }, title, close),
       ...parts,
       element("p", { class: "fine-print" }, said),
     ),

@@ -5,8 +5,8 @@ import { drawCard } from "./card.js";
 import { Desk } from "./desk.js";
 import { DirectionChooser, directionsOf, firstDirection, labelOf } from "./directions.js";
 import { byId } from "./element.js";
-import { FileView } from "./file_view.js";
-import { LensView } from "./lens_view.js";
+import { FileTab } from "./file-tab.js";
+import { LensTab } from "./lens-tab.js";
 import { Looks } from "./looks.js";
 import { Notices } from "./notices.js";
 import { setUpOptions } from "./options.js";
@@ -36,7 +36,7 @@ const chooser = new DirectionChooser(
   },
 );
 
-const files = new FileView(byId("view-file"), {
+const files = new FileTab(byId("view-file"), {
   situation: () => ({ direction: translation.direction, limits: translation.limits }),
   keyWanted: (error) => {
     notices.show(error, start);
@@ -44,7 +44,7 @@ const files = new FileView(byId("view-file"), {
   },
 });
 
-const lens = new LensView(byId("view-lens"), {
+const lens = new LensTab(byId("view-lens"), {
   look: async (sentence, signal) => (await looks.of(sentence, translation.shown.direction, signal)).data,
   begin: (sentence, prefix) => translation.choose(sentence.source, { prefix }),
 });
@@ -98,7 +98,8 @@ function keyGiven(key, forLong) {
   rememberKey(key, forLong);
   notices.clear();
   for (const resolve of keyWaiters.splice(0)) resolve();
-  start();
+  if (translation.direction) translation.renew();
+  else start();
 }
 
 function searchOptions() {

@@ -1,6 +1,6 @@
 // Cutting text: into sentences, which a model was trained on, and into requests that a server will take.
 
-const ABBREVIATION = /(?:^|[\s("'„“])(?:\p{Lu}|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|No|Nr|vs|Hr|Fr|Mme|e\.g|i\.e|z\.\s?B|d\.\s?h|bzw|ca)\.\s*$/u;
+const ABBREVIATION = /(?:^|[\s("'„“])(?:\p{Lu}|Mrs?|Ms|Dr|Prof|St|[SJ]r|N[or]|vs|Hr|Fr|Mme|e\.g|i\.e|z\.\s?B|d\.\s?h|bzw|ca)\.\s*$/u;
 const ENDED = /[.!?…。！？।॥؟۔።](?:["'”’»)\]]*)\s*$/u;
 
 /** Sentences of a text as [{sentence, space}]; joined again they are the text. Lines are never joined. */

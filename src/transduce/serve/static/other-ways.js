@@ -2,8 +2,8 @@
 
 import { element } from "./element.js";
 
-/** List a sentence's alternatives; `chosen(text)` takes one, `reset()` goes back to the model's own. */
-export function drawOtherWays(container, sentence, changed, { chosen, reset }) {
+/** List a sentence's alternatives in a language; `chosen(text)` takes one, `reset()` goes back to the model's own. */
+export function drawOtherWays(container, sentence, lang, changed, { chosen, reset }) {
   const all = sentence ? [...new Map(sentence.alternatives.map((each) => [each.text, each])).values()] : [];
   container.hidden = all.length < 2 && !changed;
   if (container.hidden) {
@@ -14,9 +14,14 @@ export function drawOtherWays(container, sentence, changed, { chosen, reset }) {
   const rows = all.map(({ text, score }) => {
     const bar = element("span", { class: "bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", Math.exp(score - best).toFixed(3));
-    const label = [element("span", { class: "wording", dir: "auto" }, text), bar, element("span", { class: "number" }, number(score))];
-    const pressed = String(text === sentence.text);
-    return element("li", {}, element("button", { type: "button", class: "alternative", "aria-pressed": pressed, onclick: () => chosen(text) }, ...label));
+    const button = element(
+      "button",
+      { type: "button", class: "alternative", "aria-pressed": String(text === sentence.text), onclick: () => chosen(text) },
+      element("span", { class: "wording", dir: "auto", lang }, text),
+      bar,
+      element("span", { class: "number" }, number(score)),
+    );
+    return element("li", {}, button);
   });
   container.replaceChildren(
     element(

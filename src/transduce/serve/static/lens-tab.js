@@ -5,7 +5,7 @@ import { textOfTokens } from "./attention.js";
 import { element } from "./element.js";
 import { inWords } from "./notices.js";
 
-export class LensView {
+export class LensTab {
   /** `look(sentence, signal)` gives the lens data of a shown sentence; `begin(sentence, prefix)` has it begin otherwise. */
   constructor(container, { look, begin }) {
     Object.assign(this, { container, look, begin, sentences: [], place: 0, drawn: null });
@@ -14,7 +14,8 @@ export class LensView {
       this.place = this.chooser.selectedIndex;
       this.draw();
     });
-    this.choice = element("label", { class: "chooser lens-choice", hidden: true }, element("span", { class: "label" }, "Sentence"), this.chooser);
+    const name = element("span", { class: "label" }, "Sentence");
+    this.choice = element("label", { class: "chooser sentence-choice", hidden: true }, name, this.chooser);
     this.stage = element("div", { class: "stage" });
     container.append(this.choice, this.stage);
   }

@@ -3,11 +3,11 @@
 import { ServerError } from "./api.js";
 import { element } from "./element.js";
 import { inWords } from "./notices.js";
-import { FileError, checkLines, readLines, translateLines, translatedName } from "./text_file.js";
+import { FileError, checkLines, readLines, translateLines, translatedName } from "./text-file.js";
 
-const SHOWN_LINES = 4;
+const SHOWN_LINES = 8; // four of the file, and four translated
 
-export class FileView {
+export class FileTab {
   /** `situation()` gives {direction, limits} as they are; `keyWanted(error)` resolves when the user gave a key. */
   constructor(container, { situation, keyWanted }) {
     Object.assign(this, { container, situation, keyWanted });
@@ -34,6 +34,7 @@ export class FileView {
     this.controller = controller;
     this.input.value = ""; // so that the same file can be chosen again
     const { direction, limits } = this.situation();
+    const stay = (event) => event.preventDefault(); // whoever closes the page now loses what is done
     if (!direction) {
       this.say("alert", "The server has not answered yet. Try again in a moment.");
       return;
@@ -41,9 +42,13 @@ export class FileView {
     try {
       const { lines, ends } = await readLines(file);
       checkLines(lines, limits);
-      this.begin(file, lines, direction);
-      const handlers = { signal: controller.signal, done: this.progressed(lines), trouble: (error) => this.wait(error) };
-      const translated = await translateLines(lines, direction, limits, handlers);
+      this.begin(file, lines);
+      window.addEventListener("beforeunload", stay);
+      const translated = await translateLines(lines, direction, limits, {
+        signal: controller.signal,
+        done: this.progressed(lines, direction),
+        trouble: (error) => this.wait(error),
+      });
       this.finish(file, translated, ends, direction);
     } catch (error) {
       if (controller !== this.controller) return;
@@ -51,21 +56,24 @@ export class FileView {
       else if (error instanceof FileError) this.say("alert", error.message);
       else if (error instanceof ServerError) this.say("alert", inWords(error), again(() => this.take(file)));
       else throw error;
+    } finally {
+      window.removeEventListener("beforeunload", stay);
     }
   }
 
-  begin(file, lines, direction) {
+  begin(file, lines) {
     this.progress = element("progress", { max: lines.length, value: 0, "aria-labelledby": "file-name" });
     this.count = element("span", { class: "number" }, `0 of ${lines.length.toLocaleString("en")} lines`);
     this.status = element("p", { class: "fine-print", role: "status" });
     this.cancel = element("button", { type: "button", class: "quiet", onclick: () => this.controller.abort() }, "Cancel");
-    this.sample = element("div", { class: "sample", lang: direction.target });
+    this.sample = element("div", { class: "sample" });
     const head = element("div", { class: "panel-head" }, element("h3", { id: "file-name" }, file.name), this.cancel);
-    this.work.replaceChildren(element("div", { class: "file-card" }, head, this.progress, this.count, this.status, this.sample));
+    const card = element("div", { class: "file-card sheet" }, head, this.progress, this.count, this.status, this.sample);
+    this.work.replaceChildren(card);
   }
 
   /** Reports progress, with the time that is left once it can be told. */
-  progressed(lines) {
+  progressed(lines, direction) {
     const began = performance.now();
     return (place, translated) => {
       this.progress.value = place;
@@ -73,9 +81,10 @@ export class FileView {
       const time = place < lines.length ? `, ${duration(left)} left` : "";
       this.count.textContent = `${place.toLocaleString("en")} of ${lines.length.toLocaleString("en")} lines${time}`;
       this.status.textContent = "";
-      const pairs = lines.slice(0, place).map((line, index) => [line, translated[index]]).filter(([line]) => line.trim());
-      const shown = pairs.slice(-SHOWN_LINES);
-      this.sample.replaceChildren(...shown.flatMap((pair) => pair.map((text) => element("p", { dir: "auto" }, text))));
+      const shown = [];
+      for (let line = place - 1; line >= 0 && shown.length < SHOWN_LINES; line -= 1)
+        if (lines[line].trim()) shown.unshift([lines[line], direction.source], [translated[line], direction.target]);
+      this.sample.replaceChildren(...shown.map(([text, lang]) => element("p", { dir: "auto", lang }, text)));
     };
   }
 
@@ -108,7 +117,7 @@ export class FileView {
   }
 
   say(role, text, ...more) {
-    this.work.replaceChildren(element("div", { class: "file-card" }, element("p", { role }, text), ...more));
+    this.work.replaceChildren(element("div", { class: "file-card sheet" }, element("p", { role }, text), ...more));
   }
 }
 

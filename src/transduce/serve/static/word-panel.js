@@ -10,9 +10,6 @@ const MOST_SOURCES = 4;
 export class WordPanel {
   constructor(container, { closed, chosen, preview }) {
     Object.assign(this, { container, closed, chosen, preview });
-    container.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") closed();
-    });
   }
 
   hide() {
@@ -36,8 +33,9 @@ export class WordPanel {
   show(text, data, attention, place) {
     const word = attention.target[place];
     const sure = element("p", { class: "sure" }, "Probability ", element("b", {}, percent(probabilityOf(data, word))));
-    const choices = alternativesTo(data, word).map((alternative) => this.choice(alternative));
-    this.open(text, sure, this.lookedAt(attention, place), this.couldBe(choices));
+    const languages = { source: data.source_language, target: data.target_language };
+    const choices = alternativesTo(data, word).map((alternative) => this.choice(alternative, languages.target));
+    this.open(text, sure, this.lookedAt(attention, place, languages), this.couldBe(choices));
     this.fillPreviews(choices, this.controller.signal);
   }
 
@@ -50,7 +48,7 @@ export class WordPanel {
     this.container.hidden = false;
   }
 
-  lookedAt({ source, shares }, place) {
+  lookedAt({ source, shares }, place, languages) {
     const ranked = source
       .map((word, index) => ({ word, share: shares[place][index] }))
       .sort((a, b) => b.share - a.share)
@@ -59,7 +57,7 @@ export class WordPanel {
     const rows = ranked.map(({ word, share }) => {
       const bar = element("span", { class: "bar", "aria-hidden": "true" });
       bar.style.setProperty("--share", (share / strongest).toFixed(3));
-      const name = word.special ? element("i", {}, specialName(word)) : element("bdi", {}, word.text);
+      const name = word.special ? element("i", {}, specialName(word)) : element("bdi", { lang: languages.source }, word.text);
       return element("li", {}, name, bar, element("span", { class: "number" }, percent(share)));
     });
     return element(
@@ -77,9 +75,9 @@ export class WordPanel {
     return element("div", {}, heading, element("ul", { class: "alternatives" }, ...choices.map(({ item }) => item)));
   }
 
-  choice(alternative) {
-    const rest = element("span", { class: "rest", dir: "auto" });
-    const wording = element("bdi", { class: "wording" }, `${alternative.text}…`);
+  choice(alternative, lang) {
+    const rest = element("span", { class: "rest", dir: "auto", lang });
+    const wording = element("bdi", { class: "wording", lang }, `${alternative.text}…`);
     const button = element(
       "button",
       { type: "button", class: "alternative", onclick: () => this.chosen(alternative) },
