@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,8 +40,8 @@ class CTranslate2Engine(Engine):
 
     With `shortlist` only those target pieces are tried that the sentences of a batch are likely to need: faster, nearly
     as good, but what is written can then depend on the sentences beside it. With `hurried` a sentence that comes to its
-    length limit is left as it stands there instead of being decoded again, which takes seconds: for services, where
-    anyone may send anything.
+    length limit is left as it stands there instead of being decoded again, which takes seconds; few sentences are not
+    divided among the workers, which others need too; and the workers give way to what answers requests. For services.
     """
 
     works_ahead = True
@@ -70,9 +73,15 @@ class CTranslate2Engine(Engine):
         self._workers = workers or _cores()
         try:
             # Workers scale with the cores, threads of one worker hardly do; no queue limit, or beginning would wait.
-            self._translator = ctranslate2.Translator(
-                str(path), device="cpu", inter_threads=self._workers, intra_threads=1, max_queued_batches=-1
+            make = partial(
+                ctranslate2.Translator,
+                str(path),
+                device="cpu",
+                inter_threads=self._workers,
+                intra_threads=1,
+                max_queued_batches=-1,
             )
+            self._translator = _giving_way(make) if hurried else make()
         except (RuntimeError, ValueError) as error:
             raise BundleError("the compiled model is damaged.", where=str(path), remedy="Delete it.") from error
 
@@ -117,7 +126,8 @@ class CTranslate2Engine(Engine):
         if not sources:
             return []
         longest = max(map(len, sources)) + 1
-        share = -(-sum(len(source) + 1 for source in sources) // self._workers)
+        workers = 1 if self._hurried else self._workers
+        share = -(-sum(len(source) + 1 for source in sources) // workers)
         results: list[Any] = self._translator.translate_batch(
             [[self._source_pieces[token] for token in (*source, EOS)] for source in sources],
             beam_size=options.beam,
@@ -152,6 +162,18 @@ class CTranslate2Engine(Engine):
             Hypothesis([*map(self._target_ids.__getitem__, texts[place]), EOS], scores[place], totals[place], [])
             for place in best[:n_best]
         ]
+
+
+def _giving_way(make: Callable[[], Any]) -> Any:
+    """Something whose threads give way to others of the process: on Linux they have the priority of who starts them."""
+
+    def made() -> Any:
+        if sys.platform == "linux":  # elsewhere this is the priority of the whole process
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5)
+        return make()
+
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(made).result()
 
 
 def _cores() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -18,7 +17,7 @@ from transduce.serve.messages import (
     TranslateResponse,
 )
 from transduce.serve.metrics import CONTENT_TYPE
-from transduce.serve.reading import body_schema, read_json, validated
+from transduce.serve.reading import as_json, body_schema, read_json, validated
 from transduce.serve.service import Service
 
 __all__ = ["own_api"]
@@ -36,11 +35,10 @@ def own_api(service: Service) -> APIRouter:
     @router.post(
         "/v1/translate",
         response_model=TranslateResponse,
-        response_model_exclude_none=True,
         tags=["transduce"],
         openapi_extra=body_schema(TranslateRequest, service.models),
     )
-    async def translate(request: Request) -> dict[str, Any]:
+    async def translate(request: Request) -> Response:
         """Translate: with the n best ways, scores, a given beginning, and which word comes from which."""
         asked = validated(TranslateRequest, await read_json(request), strict=True)
         service.admit(request, asked.api_key)
@@ -62,7 +60,7 @@ def own_api(service: Service) -> APIRouter:
         ]
         for message, mine in zip(messages, links or [], strict=False):
             message["alignment"] = [link._asdict() for link in mine]
-        return {"model": model.name, "target": target, "translations": messages}
+        return as_json({"model": model.name, "target": target, "translations": messages})
 
     @router.post(
         "/v1/attention",
@@ -79,12 +77,12 @@ def own_api(service: Service) -> APIRouter:
             if len(text) > LOOKED_AT:
                 raise Refusal(413, "characters", f"A sentence to look into may have {LOOKED_AT} characters.")
 
-        def looked() -> bytes:
+        def looked() -> Response:
             maps = model.translator.attention(asked.q, asked.translation, model.to(target))
-            values = maps.as_json(asked.encoding) | {"model": model.name}
-            return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+            return as_json(maps.as_json(asked.encoding) | {"model": model.name})
 
-        return Response(await service.look(request, looked), media_type="application/json")
+        answer: Response = await service.look(request, looked)
+        return answer
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, tags=["service"])
     async def metrics() -> Response:

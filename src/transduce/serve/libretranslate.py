@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from transduce.serve.detection import Guess, detect, detect_among
@@ -21,7 +21,7 @@ from transduce.serve.messages import (
     Settings,
     Status,
 )
-from transduce.serve.reading import body_schema, read_json, validated
+from transduce.serve.reading import as_json, body_schema, read_json, validated
 from transduce.serve.service import Service
 from transduce.text.language_names import language_name
 from transduce.translator import Translation
@@ -40,10 +40,9 @@ def libretranslate(service: Service) -> APIRouter:
     @router.post(
         "/translate",
         response_model=LibreTranslateResponse,
-        response_model_exclude_none=True,
         openapi_extra=body_schema(LibreTranslateRequest, models, FORM),
     )
-    async def translate(request: Request) -> dict[str, Any]:
+    async def translate(request: Request) -> Response:
         """Translate a text or a list of texts."""
         asked = await _read(request, LibreTranslateRequest)
         service.admit(request, asked.api_key)
@@ -65,7 +64,7 @@ def libretranslate(service: Service) -> APIRouter:
                 [each.text for each in one.alternatives]
                 for one in await service.translate(request, model, target, texts, **options)
             ]
-        return _answered(translations, guesses, asked)
+        return as_json(_answered(translations, guesses, asked))
 
     @router.get("/languages", response_model=list[LanguageMessage])
     async def languages() -> list[dict[str, Any]]:

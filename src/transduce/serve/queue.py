@@ -1,7 +1,8 @@
 """Dynamic batching: sentences of requests that wait at the same time are decoded together.
 
-Nothing waits for company: as soon as a slot is free, whatever has come by then goes together. Every request that waits
-gets its share of each batch, so a long document does not hold up a short sentence.
+While a worker is free, nothing waits for company. While all are at work, what comes in quick succession is gathered,
+and one batch is kept ready, so that no worker waits. Every request that waits gets its share of each batch, so a long
+document does not hold up a short sentence.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ __all__ = ["DecodingQueue"]
 
 BATCH_TOKENS = 512
 """Source tokens that are decoded together."""
+SENTENCES_A_SECOND = 200
+"""For Retry-After: a guess on the safe side."""
+TYPICAL_TOKENS = 16
+"""Of a sentence."""
+LULL, LONGEST_LULL = 0.002, 0.02
+"""Seconds without a new request after which the batch that is kept ready is made up; and after which in any case."""
 
 
 @dataclass(eq=False)
@@ -66,24 +73,27 @@ class _Batch:
 
 
 class DecodingQueue:
-    """Decodes what requests hand over, on `slots` threads; at most `waiting` sentences may wait.
+    """Decodes what requests hand over: `workers` batches at once, and `ahead` more are kept ready.
 
-    `noted` is called with the number of sentences of each batch.
+    So many sentences may wait. `noted` is called with the number of sentences of each batch.
     """
 
     def __init__(
         self,
-        slots: int,
+        workers: int,
         waiting: int,
         batch_tokens: int = BATCH_TOKENS,
+        ahead: int = 1,
         noted: Callable[[int], None] = lambda sentences: None,
     ) -> None:
-        self._free, self._most, self._batch_tokens, self._noted = slots, waiting, batch_tokens, noted
-        self._slots = slots
+        self._most, self._batch_tokens, self._noted = waiting, batch_tokens, noted
+        self._workers, self._free, self._slots = workers, workers + ahead, workers + ahead
         self._jobs: deque[_Job] = deque()
+        self._gathering: asyncio.TimerHandle | None = None
+        self._since = 0.0
         self._batches: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Batch] | None] = SimpleQueue()
         # Daemons: a batch that takes longer than a shutdown may last does not hold it up.
-        for number in range(slots):
+        for number in range(self._slots):
             threading.Thread(target=self._work, name=f"decoding-{number}", daemon=True).start()
 
     @property
@@ -97,9 +107,7 @@ class DecodingQueue:
         """For each source its hypotheses; refused at once if too many wait already. Who cancels it leaves the queue."""
         if not sources:
             return []
-        waiting = self.waiting
-        if waiting and waiting + len(sources) > self._most:
-            raise Refusal(503, "queue", "The service is busy: too many sentences wait.", retry_after=self._patience())
+        self.check(len(sources))
         job = _Job(
             engine,
             sources,
@@ -110,23 +118,42 @@ class DecodingQueue:
             found=[[] for _ in sources],
         )
         self._jobs.append(job)
-        self._fill()
+        self._gather()
         try:
             return await job.answer
         finally:
             if job in self._jobs:
                 self._jobs.remove(job)
 
+    def check(self, sentences: int) -> None:
+        """Refuse so many more sentences if too many wait already."""
+        waiting = self.waiting
+        if waiting and waiting + sentences > self._most:
+            seconds = max(1, math.ceil(waiting / SENTENCES_A_SECOND))
+            raise Refusal(503, "queue", "The service is busy: too many sentences wait.", retry_after=seconds)
+
     def close(self) -> None:
         """End the threads when they have done what they are at."""
         for _ in range(self._slots):
             self._batches.put(None)
 
-    def _patience(self) -> int:
-        """Seconds after which it is worth to try again: a guess, a thousand sentences a second and core at best."""
-        return max(1, math.ceil(self.waiting / 500))
+    def _gather(self) -> None:
+        """Start a batch now, or when nothing has come for a moment."""
+        if not self._free or not self._jobs:
+            return
+        loop = asyncio.get_running_loop()
+        if self._gathering is None:
+            self._since = loop.time()
+        else:
+            self._gathering.cancel()
+        enough = sum(len(job.sources) - job.taken for job in self._jobs) >= self._batch_tokens // TYPICAL_TOKENS
+        if self._slots - self._free < self._workers or enough or loop.time() - self._since >= LONGEST_LULL:
+            self._fill()
+        else:
+            self._gathering = loop.call_later(LULL, self._fill)
 
     def _fill(self) -> None:
+        self._gathering = None
         while self._free and self._jobs:
             self._free -= 1
             batch = self._next_batch()
@@ -182,4 +209,4 @@ class DecodingQueue:
                 job.missing -= 1
                 if not job.missing and not job.answer.done():
                     job.answer.set_result(job.found)
-        self._fill()
+        self._gather()

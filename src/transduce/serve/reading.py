@@ -1,11 +1,11 @@
-"""Requests made sense of; what makes none is refused in words."""
+"""Requests made sense of, and answers; what makes no sense is refused in words."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, TypeVar
 
-from fastapi import Request
+from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
 
 from transduce.errors import nearest
@@ -13,7 +13,7 @@ from transduce.serve.limits import Refusal
 from transduce.serve.messages import LibreTranslateRequest
 from transduce.serve.models import ServedModels
 
-__all__ = ["body_schema", "read_json", "validated"]
+__all__ = ["as_json", "body_schema", "read_json", "validated"]
 
 Asked = TypeVar("Asked", bound=BaseModel)
 
@@ -26,6 +26,12 @@ async def read_json(request: Request) -> Any:
         raise Refusal(400, "request", "The request is not UTF-8.") from error
     except (ValueError, RecursionError) as error:
         raise Refusal(400, "request", "The request is not JSON.") from error
+
+
+def as_json(values: Any) -> Response:
+    """An answer; that it is as the OpenAPI document says is for tests to show, and not checked with each."""
+    body = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return Response(body, media_type="application/json")
 
 
 def validated(kind: type[Asked], values: Any, strict: bool) -> Asked:

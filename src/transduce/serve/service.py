@@ -38,7 +38,9 @@ class Service:
     ) -> None:
         self.models, self.limits, self.keys = models, limits or Limits(), keys
         self.metrics = Metrics()
-        self.queue = DecodingQueue(workers, self.limits.waiting, batch_tokens, self.metrics.batch)
+        self.queue = DecodingQueue(
+            workers, self.limits.waiting, batch_tokens, ahead=int(batch_tokens > 1), noted=self.metrics.batch
+        )
         self.metrics.waiting = lambda: self.queue.waiting
         self._rates = Rates(self.limits.requests_per_minute)
         self._looking = asyncio.Semaphore(1)
@@ -61,6 +63,7 @@ class Service:
         self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any
     ) -> list[Translation]:
         """Translations of texts, decoded together with what else is asked at the time."""
+        self.queue.check(len(texts))  # before anything is done for it
 
         async def translated() -> list[Translation]:
             characters = sum(map(len, texts))

@@ -37,11 +37,11 @@ class Gated(Engine):
 
 
 def run(test: Callable[[Gated, DecodingQueue], Any], **options: Any) -> None:
-    """A test with an engine and a queue of one slot."""
+    """A test with an engine and a queue that has one batch at a time."""
 
     async def running() -> None:
         engine = Gated()
-        queue = DecodingQueue(**{"slots": 1, "waiting": 100, "batch_tokens": 8} | options)
+        queue = DecodingQueue(**{"workers": 1, "waiting": 100, "batch_tokens": 8, "ahead": 0} | options)
         try:
             await test(engine, queue)
         finally:
@@ -121,6 +121,22 @@ def test_other_options_and_other_models_are_other_batches() -> None:
         assert other.batches == [[[4]]]
 
     run(test)
+
+
+def test_one_batch_is_kept_ready_and_gathers_what_comes_meanwhile() -> None:
+    async def test(engine: Gated, queue: DecodingQueue) -> None:
+        tasks = [ask(queue, engine, [[1]])]
+        await started(engine)
+        tasks += [ask(queue, engine, [[2]]), ask(queue, engine, [[3]])]
+        await started(engine)  # has begun, though the first is not done
+        tasks += [ask(queue, engine, [[4]])]
+        await asyncio.sleep(0.1)
+        assert engine.batches == [[[1]], [[2], [3]]]
+        engine.let.release(9)
+        await asyncio.gather(*tasks)
+        assert engine.batches[2:] == [[[4]]]
+
+    run(test, ahead=1, batch_tokens=64)
 
 
 def test_who_gives_up_is_not_decoded() -> None:
