@@ -169,7 +169,7 @@ def _giving_way(make: Callable[[], Any]) -> Any:
 
     def made() -> Any:
         if sys.platform == "linux":  # elsewhere this is the priority of the whole process
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
         return make()
 
     with ThreadPoolExecutor(1) as aside:
