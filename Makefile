@@ -42,6 +42,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/translation.py --rounds 3
 	$(BIN)/python benchmarks/training.py --rounds 3 --batches 4
 	$(BIN)/python benchmarks/training.py --size base --rounds 2 --batches 1 --against torch huggingface
+	$(BIN)/python benchmarks/serving.py --seconds 6 --rounds 3
 	$(BIN)/python benchmarks/growth.py
 
 lint: $(VENV)/installed

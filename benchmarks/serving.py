@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import re
 import statistics
 import subprocess
@@ -170,6 +171,7 @@ async def overload(port: int, clients: int, sentences: list[str], seconds: float
 
     async def client(number: int) -> None:
         nonlocal asked
+        patience = random.Random(number)
         async with _Connection(port) as connection:
             while (started := time.perf_counter()) < end:
                 status, _ = await connection.post(
@@ -178,7 +180,7 @@ async def overload(port: int, clients: int, sentences: list[str], seconds: float
                 asked += 1
                 if status == 503:
                     refused.append(time.perf_counter() - started)
-                    await asyncio.sleep(0.5)  # less than the Retry-After that it is told
+                    await asyncio.sleep(patience.uniform(0.2, 0.8))  # less than the Retry-After that it is told
                 elif status != 200:
                     sys.exit(f"overload was answered with {status}")
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -50,6 +51,13 @@ class Running:
         """One of its metrics; 0 if it has not been counted yet."""
         found = re.search(rf"^transduce_{re.escape(name)} (\d+)$", self.get("/metrics")[1], re.M)
         return int(found.group(1)) if found else 0
+
+    def until_waiting(self, sentences: int = 1) -> None:
+        """Go on when so many sentences wait; they must come to that."""
+        deadline = time.monotonic() + 30
+        while self.figure("waiting_sentences") < sentences:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
 
     def connection(self) -> socket.socket:
         """A bare connection, for what no client would send."""

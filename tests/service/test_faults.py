@@ -176,9 +176,7 @@ def test_told_to_stop_it_answers_what_it_accepted_and_takes_no_more(serve: Any) 
         clients = [threading.Thread(target=ask) for _ in range(6)]
         for client in clients:
             client.start()
-        while service.figure("waiting_sentences") < 5 * 30:  # all six have been accepted
-            assert not outcomes
-            time.sleep(0.01)
+        service.until_waiting(5 * 30)  # all six have been accepted
         service.process.send_signal(signal.SIGTERM)
         refused_while_at_work = False
         for _ in range(3000):

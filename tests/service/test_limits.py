@@ -55,8 +55,7 @@ def test_requests_a_minute(serve: Any) -> None:
 
 def test_a_full_queue_refuses_at_once_and_serves_again(small: Any) -> None:
     waiting = [send(small, {"q": [LONG] * 50}) for _ in range(2)]
-    while not small.figure("waiting_sentences"):
-        time.sleep(0.01)
+    small.until_waiting()
     started = time.perf_counter()
     status, answer, headers = small.post("/v1/translate", {"q": [LONG] * 50})
     assert (status, list(answer)) == (503, ["error"])
@@ -82,8 +81,7 @@ def test_a_request_that_takes_too_long_is_given_up(serve: Any) -> None:
 
 def test_a_long_document_does_not_hold_up_a_short_sentence(small: Any) -> None:
     document = send(small, {"q": [LONG] * 55})
-    while not small.figure("waiting_sentences"):
-        time.sleep(0.01)
+    small.until_waiting()
     assert small.post("/v1/translate", {"q": TEXT})[0] == 200
     assert small.figure("waiting_sentences") > 20, "the short one came before most of the long one"
     assert document.recv(100).startswith(b"HTTP/1.1 200")
@@ -93,8 +91,7 @@ def test_a_long_document_does_not_hold_up_a_short_sentence(small: Any) -> None:
 def test_who_hangs_up_leaves_the_queue(small: Any) -> None:
     done = small.figure('sentences_total{model="en-de"}')
     gone = send(small, {"q": [LONG] * 55})
-    while not small.figure("waiting_sentences"):
-        time.sleep(0.01)
+    small.until_waiting()
     gone.close()
     deadline = time.monotonic() + 10
     while small.figure("waiting_sentences"):
