@@ -48,8 +48,11 @@ def libretranslate(service: Service) -> APIRouter:
         service.admit(request, asked.api_key)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         limits.check_texts(texts)
-        guesses = await asyncio.to_thread(_guesses, texts, models.sources) if asked.source == "auto" else None
-        source = guesses[0].language if guesses else None if asked.source == "auto" else asked.source
+        source: str | None = asked.source
+        guesses: list[Guess] = []
+        if source == "auto":
+            guesses = await asyncio.to_thread(_guesses, texts, models.sources)
+            source = guesses[0].language if guesses else None
         model, target = models.choose(None, source, asked.target)
         options: dict[str, Any] = {}
         if asked.alternatives:
@@ -127,9 +130,7 @@ def _put_back(pages: list[Markup], found: list[Translation]) -> list[list[str]]:
     return translations
 
 
-def _answered(
-    translations: list[list[str]], guesses: list[Guess] | None, asked: LibreTranslateRequest
-) -> dict[str, Any]:
+def _answered(translations: list[list[str]], guesses: list[Guess], asked: LibreTranslateRequest) -> dict[str, Any]:
     """Lists where a list was asked, single values where a text was."""
     answer: dict[str, Any] = {"translatedText": [each[0] for each in translations]}
     if asked.alternatives:

@@ -15,7 +15,7 @@ from transduce.serve.limits import Keys, Limits, Rates, Refusal
 from transduce.serve.metrics import Metrics
 from transduce.serve.models import ServedModel, ServedModels
 from transduce.serve.queue import BATCH_TOKENS, DecodingQueue
-from transduce.translator import Translation
+from transduce.translator import Sentences, Translation
 
 __all__ = ["Service"]
 
@@ -63,31 +63,14 @@ class Service:
         self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any
     ) -> list[Translation]:
         """Translations of texts, decoded together with what else is asked at the time."""
-        self.queue.check(len(texts))  # before anything is done for it
-
-        async def translated() -> list[Translation]:
-            characters = sum(map(len, texts))
-            prepare = model.translator.sentences
-            if characters > QUICK:
-                sentences = await asyncio.to_thread(prepare, texts, model.to(target), **options)
-            else:
-                sentences = prepare(texts, model.to(target), **options)
-            decoded = await self.queue.decode(model.translator.engine, sentences.sources, sentences.options)
-            self.metrics.translated(model.name, len(decoded), characters)
-            return sentences.translations(decoded)
-
-        return await self.answer(request, translated())
+        sentences, found = await self._decode(request, model, target, texts, options)
+        return sentences.translations(found)
 
     async def align(
         self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any
     ) -> tuple[list[Translation], list[list[Link]]]:
         """As `translate`, and which words come from which."""
-        sentences = await asyncio.to_thread(model.translator.sentences, texts, model.to(target), **options)
-
-        async def decoded() -> list[list[Hypothesis]]:
-            return await self.queue.decode(model.translator.engine, sentences.sources, sentences.options)
-
-        found = await self.answer(request, decoded())
+        sentences, found = await self._decode(request, model, target, texts, options)
         links = await self.look(request, model.translator.align, texts, sentences, found)
         return sentences.translations(found), links
 
@@ -99,6 +82,24 @@ class Service:
                 return await asyncio.to_thread(work, *arguments, **options)
 
         return await self.answer(request, looked())
+
+    async def _decode(
+        self, request: Request, model: ServedModel, target: str | None, texts: list[str], options: dict[str, Any]
+    ) -> tuple[Sentences, list[list[Hypothesis]]]:
+        """The sentences of texts, and what was found for each."""
+        self.queue.check(len(texts))  # before anything is done for it
+
+        async def decoded() -> tuple[Sentences, list[list[Hypothesis]]]:
+            characters, prepare = sum(map(len, texts)), model.translator.sentences
+            if characters > QUICK:
+                sentences = await asyncio.to_thread(prepare, texts, model.to(target), **options)
+            else:
+                sentences = prepare(texts, model.to(target), **options)
+            found = await self.queue.decode(model.translator.engine, sentences.sources, sentences.options)
+            self.metrics.translated(model.name, len(found), characters)
+            return sentences, found
+
+        return await self.answer(request, decoded())
 
     async def answer(self, request: Request, work: Coroutine[Any, Any, Answer]) -> Answer:
         """The outcome of some work, unless it takes too long; it is given up when the caller has gone."""
