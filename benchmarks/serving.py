@@ -172,6 +172,7 @@ async def overload(port: int, clients: int, sentences: list[str], seconds: float
     async def client(number: int) -> None:
         nonlocal asked
         patience = random.Random(number)
+        await asyncio.sleep(patience.uniform(0, 0.5))  # they do not know of each other
         async with _Connection(port) as connection:
             while (started := time.perf_counter()) < end:
                 status, _ = await connection.post(

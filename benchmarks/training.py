@@ -39,8 +39,8 @@ NAMES = {
     "torch-set": "nn.Transformer, allocator set",
     "huggingface-set": "Hugging Face, allocator set",
 }
-ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 26)}
-"""Neither maps nor gives back: whatever was freed serves again."""
+ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1), "MALLOC_ARENA_MAX": "1"}
+"""As `transduce.training.allocator` sets it for ours: neither maps nor gives back, and one heap for all threads."""
 
 
 def main() -> None:
