@@ -134,6 +134,30 @@ def test_texts_beyond_the_compiled_positions_are_decoded_by_the_other_engine(mod
         assert [best.tokens for (best,) in theirs] == [best.tokens for (best,) in ours]
 
 
+def test_in_a_hurry_what_comes_to_its_limit_is_left_as_it_stands(model_path: Path) -> None:
+    bundle = Bundle.open(model_path)
+    vocabularies = bundle.vocabularies()
+    fast = CTranslate2Engine(model_path / "ctranslate2", vocabularies, no_fallback, workers=2, hurried=True)
+    options = DecodingOptions(beam=2, n_best=2, max_length_ratio=1.0, max_length_extra=1, suppress=(EOS,))
+    sources = [[270, 275, 280], [270 + index for index in range(12)]]
+    for source, hypotheses in zip(sources, fast.decode(sources, options), strict=True):
+        assert len(hypotheses) == 2
+        assert {len(each.tokens) for each in hypotheses} == {options.max_length(len(source) + 1)}
+        assert all(each.tokens[-1] == EOS for each in hypotheses)
+        assert hypotheses[0].score >= hypotheses[1].score
+    usual = DecodingOptions(beam=2, max_length_extra=200)
+    plain = CTranslate2Engine(find_model("en-de") / "ctranslate2", *_of("en-de"))
+    quick = CTranslate2Engine(find_model("en-de") / "ctranslate2", *_of("en-de"), hurried=True)
+    texts = _of("en-de")[0].source.encode_batch(["Where is the station?", "I am tired."])
+    assert [best.tokens for (best,) in quick.decode(texts, usual)] == [
+        best.tokens for (best,) in plain.decode(texts, usual)
+    ]
+
+
+def _of(model: str) -> tuple[Vocabularies, Any]:
+    return Bundle.open(find_model(model)).vocabularies(), no_fallback
+
+
 @pytest.mark.parametrize("most", [1, 20, 512])
 def test_order_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     path = find_model("en-de")
