@@ -191,11 +191,15 @@ class Translator:
         return capture(model, self.vocabularies, source, written, name=self.path.resolve().name, languages=languages)
 
     def align(
-        self, texts: Sequence[str], sentences: Sentences, decoded: Sequence[Sequence[Hypothesis]]
+        self,
+        texts: Sequence[str],
+        translations: Sequence[Translation],
+        sentences: Sentences,
+        decoded: Sequence[Sequence[Hypothesis]],
     ) -> list[list[Link]]:
         """For each text, which words of its translation come from which of its own, as characters of either.
 
-        Of the `sentences` of the texts and what was found for them; the best translation is aligned.
+        Of the `sentences` of the texts and what was decoded for them; each text's best translation is aligned.
         """
         from transduce.attention_lens.alignment import Found, links
         from transduce.attention_lens.capture import capture
@@ -203,7 +207,6 @@ class Translator:
         model, tokens = self.torch_engine.model, iter(zip(sentences.sources, decoded, strict=True))
         wanted, place = set(sentences.wanted), 0
         found: list[list[Link]] = []
-        translations = sentences.translations(decoded)
         for text, translation, spaces in zip(texts, translations, sentences.spaces, strict=True):
             source, target = Found(text), Found(translation.text)
             mine: list[Link] = []
@@ -233,8 +236,6 @@ class Translator:
 
         For whoever decides what is decoded when, such as a service; `translate` does all of it. A `prefix` may be text.
         """
-        if isinstance(prefix := options.get("prefix"), str):
-            options["prefix"] = self.vocabularies.target.encode(prefix)
         decoding = self._options(options)
         parts = [segments(text, self.bundle.config.source_language) for text in texts]
         encoded = iter(self.vocabularies.source.encode_batch([each.sentence for part in parts for each in part]))
@@ -289,8 +290,10 @@ class Translator:
 
     def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
         """The model's own decoding defaults, changed as asked; padding, tags and the like are never written."""
-        suppress = (*self._defaults.suppress, *overrides.get("suppress", ()))
-        return self._defaults.replace(**overrides | {"suppress": suppress})
+        changed = overrides | {"suppress": (*self._defaults.suppress, *overrides.get("suppress", ()))}
+        if isinstance(prefix := overrides.get("prefix"), str):
+            changed["prefix"] = self.vocabularies.target.encode(prefix)
+        return self._defaults.replace(**changed)
 
     @cached_property
     def _defaults(self) -> DecodingOptions:

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transduce.text.normalise import SPACE_MARK
 from transduce.text.tokenizer import BOS, EOS, Tokenizer
 
 __all__ = ["END", "START", "Labels", "Word", "labels_of"]
@@ -14,7 +15,6 @@ __all__ = ["END", "START", "Labels", "Word", "labels_of"]
 START, END = "start", "end"
 """What people see of the ids that begin and end a sentence."""
 
-SPACE = "▁"
 UNSPACED = re.compile(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
@@ -64,9 +64,9 @@ def labels_of(ids: Sequence[int], tokenizer: Tokenizer) -> Labels:
 
 def _begins(token: str, before: str) -> bool:
     """Whether a word begins with this token."""
-    if token.startswith(SPACE):
+    if token.startswith(SPACE_MARK):
         return True
-    return before != SPACE and bool(UNSPACED.match(token)) and not unicodedata.category(token[0]).startswith("M")
+    return before != SPACE_MARK and bool(UNSPACED.match(token)) and not unicodedata.category(token[0]).startswith("M")
 
 
 def _text(ids: Sequence[int], tokens: Sequence[str], tokenizer: Tokenizer) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -40,6 +39,7 @@ def serve(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line a request.")] = False,
 ) -> None:
     """Serve models: a web page, LibreTranslate's API, and our own under /v1. Ctrl-C ends it."""
+    from transduce.engines.ctranslate2_engine import cores
     from transduce.serve.limits import Keys, Limits
     from transduce.serve.models import ServedModels
     from transduce.serve.server import bind, run
@@ -56,7 +56,7 @@ def serve(
     keys = Keys.read(api_key_file) if api_key_file else None
     direction = Direction.parse(languages) if languages else Direction()
     with bind(host, port) as listener:
-        count = workers or os.cpu_count() or 1
+        count = workers or cores()
         models = ServedModels.load(model or ["en-de"], direction, count)
         _log_to_screen(quiet)
         service = Service(models, limits, keys, count, batch_tokens)

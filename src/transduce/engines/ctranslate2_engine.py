@@ -18,7 +18,7 @@ from transduce.errors import BundleError
 from transduce.text import Vocabularies
 from transduce.text.tokenizer import EOS, UNKNOWN
 
-__all__ = ["POSITIONS", "SHORTLIST", "CTranslate2Engine"]
+__all__ = ["POSITIONS", "SHORTLIST", "CTranslate2Engine", "cores"]
 
 BATCH_TOKENS = 640
 """Source tokens times beams that a worker decodes at once: many small batches beat few large ones (docs/log.md)."""
@@ -70,7 +70,7 @@ class CTranslate2Engine(Engine):
         self._target_pieces = vocabularies.target.all_pieces()
         self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
         self._fallback = fallback
-        self._workers = workers or _cores()
+        self._workers = workers or cores()
         try:
             # Workers scale with the cores, threads of one worker hardly do; no queue limit, or beginning would wait.
             make = partial(
@@ -176,7 +176,7 @@ def _giving_way(make: Callable[[], Any]) -> Any:
         return aside.submit(made).result()
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use, which in a container can be fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -18,7 +18,7 @@ from transduce.serve.messages import (
 )
 from transduce.serve.metrics import CONTENT_TYPE
 from transduce.serve.reading import as_json, body_schema, read_json, validated
-from transduce.serve.service import Service
+from transduce.serve.service import Service, search_options
 
 __all__ = ["own_api"]
 
@@ -93,9 +93,5 @@ def own_api(service: Service) -> APIRouter:
 
 
 def _options(asked: TranslateRequest) -> dict[str, Any]:
-    options: dict[str, Any] = {"n_best": asked.n_best}
-    if asked.beam is not None or asked.n_best > 1:
-        options["beam"] = max(asked.beam or 4, asked.n_best)
-    if asked.prefix:
-        options["prefix"] = asked.prefix
-    return options
+    prefix = {"prefix": asked.prefix} if asked.prefix else {}
+    return search_options(asked.n_best, asked.beam) | prefix

@@ -49,7 +49,7 @@ def make_app(service: Service) -> Gate:
         version=transduce.__version__,
         description="Translate with your own models. The API of LibreTranslate, and more under /v1.",
         lifespan=life,
-        docs_url=None,  # the usual page loads scripts from elsewhere; ours is /static/docs.html
+        docs_url=None,  # the usual page loads scripts from elsewhere; ours is below
         redoc_url=None,
     )
     errors: dict[int | str, dict[str, Any]] = {

@@ -22,7 +22,7 @@ from transduce.serve.messages import (
     Status,
 )
 from transduce.serve.reading import as_json, body_schema, read_json, validated
-from transduce.serve.service import Service
+from transduce.serve.service import Service, search_options
 from transduce.text.language_names import language_name
 from transduce.translator import Translation
 
@@ -54,9 +54,7 @@ def libretranslate(service: Service) -> APIRouter:
             guesses = await asyncio.to_thread(_guesses, texts, models.sources)
             source = guesses[0].language if guesses else None
         model, target = models.choose(None, source, asked.target)
-        options: dict[str, Any] = {}
-        if asked.alternatives:
-            options = {"n_best": asked.alternatives + 1, "beam": max(4, asked.alternatives + 1)}
+        options = search_options(asked.alternatives + 1)
         if asked.format == "html":
             pages = [Markup(text) for text in texts]
             parts = [part for page in pages for part in page.texts]

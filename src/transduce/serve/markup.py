@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 
 __all__ = ["Markup"]
@@ -79,8 +79,6 @@ class Markup(HTMLParser):
         if self._within:
             self._keep(written)
         else:
-            from html import unescape
-
             self._text.append(unescape(written))
 
     def _keep(self, piece: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -164,11 +165,4 @@ def _parameters(path: Path) -> int:
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     sizes = (entry["shape"] for name, entry in header.items() if name != "__metadata__")
-    return sum(_product(shape) for shape in sizes)
-
-
-def _product(shape: list[int]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
+    return sum(map(math.prod, sizes))

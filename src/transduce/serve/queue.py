@@ -146,7 +146,7 @@ class DecodingQueue:
             self._since = loop.time()
         else:
             self._gathering.cancel()
-        enough = sum(len(job.sources) - job.taken for job in self._jobs) >= self._batch_tokens // TYPICAL_TOKENS
+        enough = self.waiting >= self._batch_tokens // TYPICAL_TOKENS
         if self._slots - self._free < self._workers or enough or loop.time() - self._since >= LONGEST_LULL:
             self._fill()
         else:

@@ -77,9 +77,11 @@ def _worded(kind: type[BaseModel], error: ValidationError) -> str:
 
 def _is_unicode(value: Any) -> bool:
     try:
-        return not isinstance(value, str) or bool(value.encode("utf-8") or True)
+        if isinstance(value, str):
+            value.encode("utf-8")
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def _refuse_constant(name: str) -> float:

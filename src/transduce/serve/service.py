@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from fastapi import Request
 
 from transduce.attention_lens.alignment import Link
-from transduce.decoding import Hypothesis
+from transduce.decoding import DecodingOptions, Hypothesis
 from transduce.errors import ConfigError, InputError, ModelError
 from transduce.serve.limits import Keys, Limits, Rates, Refusal
 from transduce.serve.metrics import Metrics
@@ -17,7 +17,7 @@ from transduce.serve.models import ServedModel, ServedModels
 from transduce.serve.queue import BATCH_TOKENS, DecodingQueue
 from transduce.translator import Sentences, Translation
 
-__all__ = ["Service"]
+__all__ = ["Service", "search_options"]
 
 Answer = TypeVar("Answer")
 
@@ -71,8 +71,8 @@ class Service:
     ) -> tuple[list[Translation], list[list[Link]]]:
         """As `translate`, and which words come from which."""
         sentences, found = await self._decode(request, model, target, texts, options)
-        links = await self.look(request, model.translator.align, texts, sentences, found)
-        return sentences.translations(found), links
+        translations = sentences.translations(found)
+        return translations, await self.look(request, model.translator.align, texts, translations, sentences, found)
 
     async def look(self, request: Request, work: Any, *arguments: Any, **options: Any) -> Any:
         """What only PyTorch can tell, such as attention: on a thread, one request at a time."""
@@ -120,6 +120,13 @@ class Service:
         finally:
             task.cancel()
             gone.cancel()
+
+
+def search_options(n_best: int, beam: int | None = None) -> dict[str, Any]:
+    """Decoding options for so many translations: the model's own beam, unless another is asked or needed."""
+    if beam is None and n_best == 1:
+        return {"n_best": 1}
+    return {"n_best": n_best, "beam": max(beam or DecodingOptions().beam, n_best)}
 
 
 async def _gone(request: Request) -> None:
