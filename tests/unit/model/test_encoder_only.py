@@ -72,7 +72,7 @@ def test_gradients_reach_every_parameter(
 def test_a_text_is_named_by_the_mean_over_its_real_tokens(
     make: Callable[..., EncoderOnly], source_ids: torch.Tensor
 ) -> None:
-    """logits = W · (y₁ + … + yₙ) / n, the y being what the same encoder says of each token."""
+    """Logits = W · (y₁ + … + yₙ) / n, the y being what the same encoder says of each token."""
     whole, each = make(head="sentence", labels=3), make(head="token", labels=3)
     each.load_state_dict(whole.state_dict())
     outputs = each.hidden(source_ids)
