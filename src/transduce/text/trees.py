@@ -1,0 +1,143 @@
+"""Constituents of a sentence as a tree, and the tree as a line that a translator can learn to write (§6.3).
+
+    (S (NP (DT The) (NN cat)) (VP (VBD sat)))        as treebanks write it (see transduce.text.penn)
+    (S(NP**)NP(VP*)VP)S                              as it is learned, a symbol for each bracket and each word
+
+The second way is that of Vinyals et al. (2015), which the paper follows. Words are not written again: the n-th `*` is
+the n-th word of the sentence. Parts of speech are left out, as there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from transduce.errors import InputError
+from transduce.text.tokenizer import Tokenizer
+
+__all__ = ["DEEPEST", "TOP", "WORD", "Span", "SymbolIds", "Tree", "symbols_of"]
+
+WORD = "*"
+"""The symbol of a word."""
+TOP = "TOP"
+"""The label over a sentence that has no constituent of its own around it."""
+DEEPEST = 100
+"""Levels of the deepest tree; those of treebanks have at most about forty."""
+TAG = "XX"
+"""Written for parts of speech, which are not known."""
+SYMBOL = re.compile(r"[()][^()*]+|\*")
+
+
+class Span(NamedTuple):
+    """A constituent: its label, and its words from `start` up to `end`, which is not part of it."""
+
+    label: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A constituent: a label over words and other constituents. `str(tree)` writes it as treebanks do."""
+
+    label: str
+    children: tuple[Tree | str, ...]
+
+    @classmethod
+    def of_symbols(cls, symbols: str, words: Sequence[str]) -> Tree:
+        """The tree that was written as symbols, over the words of its sentence."""
+        if SYMBOL.sub("", symbols):
+            raise _no_tree(symbols, "there is more in it than brackets and words")
+        if symbols.count(WORD) != len(words):
+            raise _no_tree(symbols, f"it is over {symbols.count(WORD)} words, the sentence has {len(words)}")
+        left = iter(words)
+        holding: list[tuple[str, list[Tree | str]]] = [("", [])]  # the label and the parts of each bracket that is open
+        for symbol in SYMBOL.findall(symbols):
+            label, parts = holding[-1]
+            if symbol == WORD:
+                parts.append(next(left))
+            elif symbol[0] == "(":
+                holding.append((symbol[1:], []))
+            elif symbol[1:] == label and parts:
+                holding.pop()
+                holding[-1][1].append(cls(label, tuple(parts)))
+            else:
+                raise _no_tree(symbols, f"{symbol!r} closes nothing")
+        roots = holding[0][1]
+        if len(holding) > 1 or len(roots) != 1 or isinstance(roots[0], str):
+            raise _no_tree(symbols, "not all of it is in one bracket that is closed")
+        return roots[0]
+
+    def symbols(self) -> str:
+        """As symbols, the words left out: what a translator learns to write."""
+        inside = "".join(WORD if isinstance(child, str) else child.symbols() for child in self.children)
+        return f"({self.label}{inside}){self.label}"
+
+    def words(self) -> list[str]:
+        """The sentence."""
+        parts = ([child] if isinstance(child, str) else child.words() for child in self.children)
+        return [word for part in parts for word in part]
+
+    def labels(self) -> set[str]:
+        """The labels of all constituents."""
+        return {self.label}.union(*(child.labels() for child in self.children if isinstance(child, Tree)))
+
+    def spans(self, start: int = 0) -> list[Span]:
+        """All constituents, each before those in it; `start` is the number of the first word."""
+        inside: list[Span] = []
+        end = start
+        for child in self.children:
+            if isinstance(child, str):
+                end += 1
+            else:
+                below = child.spans(end)
+                end = below[0].end
+                inside += below
+        return [Span(self.label, start, end), *inside]
+
+    def __str__(self) -> str:
+        inside = (f"({TAG} {_spelt(child)})" if isinstance(child, str) else str(child) for child in self.children)
+        return f"({self.label} {' '.join(inside)})"
+
+
+@dataclass(frozen=True)
+class SymbolIds:
+    """The ids of the symbols in a vocabulary: all that decoding needs to know of them."""
+
+    start: tuple[int, ...]
+    """What SentencePiece puts before every line."""
+    openings: tuple[int, ...]
+    closings: tuple[int, ...]
+    """That of the n-th opening bracket is the n-th."""
+    word: int
+
+    @classmethod
+    def of(cls, vocabulary: Tokenizer) -> SymbolIds:
+        """Find them among the protected symbols."""
+        ids = {symbol: vocabulary.encode(symbol) for symbol in vocabulary.protected}
+        labels = [symbol[1:] for symbol in ids if symbol[0] == "(" and f"){symbol[1:]}" in ids]
+        if WORD not in ids or not labels:
+            raise InputError(
+                "the vocabulary has no symbols for trees.", remedy="Train a parser: transduce train --recipe parsing."
+            )
+        return cls(
+            start=tuple(ids[WORD][:-1]),
+            openings=tuple(ids[f"({label}"][-1] for label in labels),
+            closings=tuple(ids[f"){label}"][-1] for label in labels),
+            word=ids[WORD][-1],
+        )
+
+
+def symbols_of(labels: Iterable[str]) -> list[str]:
+    """The symbols that trees with these labels are written with: what their vocabulary must keep whole."""
+    return [WORD, *(f"{bracket}{label}" for label in sorted(set(labels)) for bracket in "()")]
+
+
+def _spelt(word: str) -> str:
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def _no_tree(symbols: str, why: str) -> InputError:
+    return InputError(f"{symbols!r} is no tree: {why}.", remedy="Decode with brackets, which balances them.")
