@@ -106,9 +106,8 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
     allowed = log_probs_BKV
     if options.brackets is not None:
         log_probs_BKV = log_probs_BKV.clamp(min=UNLIKELY)  # what a model holds for impossible may be all that may come
-        words_B = torch.tensor(options.brackets.words, device=beams.limits_B.device)[beams.sentences_B]
-        left_B = beams.limits_B - length
-        allowed = keep_balanced(log_probs_BKV, beams.written_BKT, options.brackets, words_B, left_B, eos_id)
+        brackets = options.brackets.of(beams.sentences_B.tolist())
+        allowed = keep_balanced(log_probs_BKV, beams.written_BKT, brackets, beams.limits_B - length, eos_id)
     if options.suppress:
         allowed = forbid(allowed, options.suppress)
     if options.repetition_penalty != 1 and length:
@@ -198,8 +197,8 @@ def _check_brackets(
         needed = len(prefix) + brackets.least_tokens(words)
         if needed > limit:
             raise InputError(
-                f"the tree of sentence {index}, of {words} words, has {needed} tokens or more, but at most {limit} may "
-                f"be written.",
+                f"the tree of sentence {index}, of {len(words)} words, has {needed} tokens or more, but at most {limit} "
+                f"may be written.",
                 remedy="Raise max_length_extra.",
             )
 

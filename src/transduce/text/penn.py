@@ -10,7 +10,7 @@ from transduce.errors import InputError
 from transduce.text.normalise import normalise
 from transduce.text.trees import DEEPEST, TOP, Tree
 
-__all__ = ["read_tree"]
+__all__ = ["read_tree", "split_words"]
 
 TOPS = ("", TOP, "ROOT", "S1")
 """Labels of a bracket around the whole that says nothing."""
@@ -25,6 +25,19 @@ SPELLINGS = {
 }  # fmt: skip
 """How treebanks write characters that mean something else to them."""
 SPELLING = re.compile("|".join(map(re.escape, SPELLINGS)))
+
+WORDS = re.compile(
+    r"""
+      https?://\S*[\w/]                                     # addresses
+    | \d+(?:[.,]\d+)*(?!\w)                                # numbers: 9.2, 1,000
+    | (?:[^\W\d_]\.){2,}                                    # e.g., U.S.
+    | (?:al|approx|cf|dr|etc|figs?|jr|mrs?|ms|no|prof|st|vs)\.(?=\s+\S)    # abbreviations inside of a sentence
+    | (?:anti|co|de|ex|inter|multi|non|over|post|pre|re|semi|sub|super|un|under)-\w+    # prefixes that are no words
+    | \w+?(?=n['’]t\b) | n['’]t\b | ['’](?:s|re|ve|ll|d|m)\b                         # do n't, it 's
+    | \w+ | \.{3} | -- | \S
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def read_tree(text: str, where: str | None = None) -> Tree | None:
@@ -41,6 +54,14 @@ def read_tree(text: str, where: str | None = None) -> Tree | None:
     if not roots:
         return None
     return roots[0] if len(roots) == 1 and isinstance(roots[0], Tree) else Tree(TOP, tuple(roots))
+
+
+def split_words(sentence: str) -> list[str]:
+    """The words of a sentence as newer treebanks count them: punctuation, hyphens and endings such as n't stand alone.
+
+    "I don't know (yet)." has the words I do n't know ( yet ) . of which nothing is missing.
+    """
+    return WORDS.findall(normalise(sentence))
 
 
 @dataclass
