@@ -197,8 +197,8 @@ def _check_brackets(
         needed = len(prefix) + brackets.least_tokens(words)
         if needed > limit:
             raise InputError(
-                f"the tree of sentence {index}, of {len(words)} words, has {needed} tokens or more, but at most {limit} "
-                f"may be written.",
+                f"the tree of sentence {index}, of {len(words)} words, has {needed} tokens or more, but at most "
+                f"{limit} may be written.",
                 remedy="Raise max_length_extra.",
             )
 

@@ -1,33 +1,35 @@
 """Constituents of a sentence as a tree, and the tree as a line that a translator can learn to write (§6.3).
 
     (S (NP (DT The) (NN cat)) (VP (VBD sat)))        as treebanks write it (see transduce.text.penn)
-    (S(NP**)NP(VP*)VP)S                              as it is learned, a symbol for each bracket and each word
+    *1 The*2 cat*3 sat                               the sentence as it is learned from: its words, numbered
+    (S(NP*1*2)NP(VP*3)VP)S                           the tree as it is learned: a symbol a bracket, a number a word
 
-The second way is that of Vinyals et al. (2015), which the paper follows. Words are not written again: the n-th `*` is
-the n-th word of the sentence. Parts of speech are left out, as there.
+Brackets that say what they close are those of Vinyals et al. (2015), whom the paper follows, and as there parts of speech
+are left out. They write the same symbol for each word, and millions of trees teach their model to count. The numbers
+spare ours that: they point at the word.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from transduce.errors import InputError
 from transduce.text.tokenizer import Tokenizer
 
-__all__ = ["DEEPEST", "TOP", "WORD", "Span", "SymbolIds", "Tree", "symbols_of"]
+__all__ = ["DEEPEST", "TOP", "Span", "SymbolIds", "Tree", "numbered", "symbols_of"]
 
-WORD = "*"
-"""The symbol of a word."""
+NUMBERS = 100
+"""Words that have a number of their own; in a longer sentence the next begins with 1 again."""
 TOP = "TOP"
 """The label over a sentence that has no constituent of its own around it."""
 DEEPEST = 100
 """Levels of the deepest tree; those of treebanks have at most about forty."""
 TAG = "XX"
 """Written for parts of speech, which are not known."""
-SYMBOL = re.compile(r"[()][^()*]+|\*")
+SYMBOL = re.compile(r"[()][^()*\s]+|\*\d+")
 
 
 class Span(NamedTuple):
@@ -50,13 +52,14 @@ class Tree:
         """The tree that was written as symbols, over the words of its sentence."""
         if SYMBOL.sub("", symbols):
             raise _no_tree(symbols, "there is more in it than brackets and words")
-        if symbols.count(WORD) != len(words):
-            raise _no_tree(symbols, f"it is over {symbols.count(WORD)} words, the sentence has {len(words)}")
+        written = [symbol for symbol in SYMBOL.findall(symbols) if symbol[0] == "*"]
+        if written != _numbers(len(words)):
+            raise _no_tree(symbols, f"these are not the {len(words)} words of the sentence in their order")
         left = iter(words)
         holding: list[tuple[str, list[Tree | str]]] = [("", [])]  # the label and the parts of each bracket that is open
         for symbol in SYMBOL.findall(symbols):
             label, parts = holding[-1]
-            if symbol == WORD:
+            if symbol[0] == "*":
                 parts.append(next(left))
             elif symbol[0] == "(":
                 holding.append((symbol[1:], []))
@@ -71,9 +74,8 @@ class Tree:
         return roots[0]
 
     def symbols(self) -> str:
-        """As symbols, the words left out: what a translator learns to write."""
-        inside = "".join(WORD if isinstance(child, str) else child.symbols() for child in self.children)
-        return f"({self.label}{inside}){self.label}"
+        """As symbols, with numbers for the words: what a translator learns to write."""
+        return self._symbols(iter(_numbers(len(self.words()))))
 
     def words(self) -> list[str]:
         """The sentence."""
@@ -97,6 +99,10 @@ class Tree:
                 inside += below
         return [Span(self.label, start, end), *inside]
 
+    def _symbols(self, numbers: Iterator[str]) -> str:
+        parts = (next(numbers) if isinstance(child, str) else child._symbols(numbers) for child in self.children)
+        return f"({self.label}{''.join(parts)}){self.label}"
+
     def __str__(self) -> str:
         inside = (f"({TAG} {_spelt(child)})" if isinstance(child, str) else str(child) for child in self.children)
         return f"({self.label} {' '.join(inside)})"
@@ -111,28 +117,40 @@ class SymbolIds:
     openings: tuple[int, ...]
     closings: tuple[int, ...]
     """That of the n-th opening bracket is the n-th."""
-    word: int
+    numbers: tuple[int, ...]
 
     @classmethod
     def of(cls, vocabulary: Tokenizer) -> SymbolIds:
         """Find them among the protected symbols."""
-        ids = {symbol: vocabulary.encode(symbol) for symbol in vocabulary.protected}
-        labels = [symbol[1:] for symbol in ids if symbol[0] == "(" and f"){symbol[1:]}" in ids]
-        if WORD not in ids or not labels:
-            raise InputError(
-                "the vocabulary has no symbols for trees.", remedy="Train a parser: transduce train --recipe parsing."
-            )
+        symbols = vocabulary.protected
+        labels = [symbol[1:] for symbol in symbols if symbol[0] == "(" and f"){symbol[1:]}" in symbols]
+        if not labels or not set(symbols).issuperset(_numbers(NUMBERS)):
+            raise InputError("the vocabulary has no symbols for trees.", remedy="Train a parser, from trees.")
+        ids = {symbol: vocabulary.encode(symbol) for symbol in symbols}
         return cls(
-            start=tuple(ids[WORD][:-1]),
+            start=tuple(ids[symbols[0]][:-1]),
             openings=tuple(ids[f"({label}"][-1] for label in labels),
             closings=tuple(ids[f"){label}"][-1] for label in labels),
-            word=ids[WORD][-1],
+            numbers=tuple(ids[number][-1] for number in _numbers(NUMBERS)),
         )
+
+    def of_words(self, count: int) -> tuple[int, ...]:
+        """The numbers of a sentence of so many words."""
+        return tuple(self.numbers[place % NUMBERS] for place in range(count))
+
+
+def numbered(words: Sequence[str]) -> str:
+    """A sentence with a number before each word: what a parser reads."""
+    return "".join(f"{number} {word}" for number, word in zip(_numbers(len(words)), words, strict=True))
 
 
 def symbols_of(labels: Iterable[str]) -> list[str]:
     """The symbols that trees with these labels are written with: what their vocabulary must keep whole."""
-    return [WORD, *(f"{bracket}{label}" for label in sorted(set(labels)) for bracket in "()")]
+    return [*_numbers(NUMBERS), *(f"{bracket}{label}" for label in sorted(set(labels)) for bracket in "()")]
+
+
+def _numbers(words: int) -> list[str]:
+    return [f"*{place % NUMBERS + 1}" for place in range(words)]
 
 
 def _spelt(word: str) -> str:
