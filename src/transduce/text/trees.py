@@ -4,9 +4,9 @@
     *1 The*2 cat*3 sat                               the sentence as it is learned from: its words, numbered
     (S(NP*1*2)NP(VP*3)VP)S                           the tree as it is learned: a symbol a bracket, a number a word
 
-Brackets that say what they close are those of Vinyals et al. (2015), whom the paper follows, and as there parts of speech
-are left out. They write the same symbol for each word, and millions of trees teach their model to count. The numbers
-spare ours that: they point at the word.
+Brackets that say what they close are those of Vinyals et al. (2015), whom the paper follows, and as there parts of
+speech are left out. They write the same symbol for each word, and millions of trees teach their model to count. The
+numbers spare ours that: they point at the word.
 """
 
 from __future__ import annotations
