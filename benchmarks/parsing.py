@@ -23,7 +23,7 @@ from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import InputError
 from transduce.evaluation.parsing import score_trees
 from transduce.model import Transformer
-from transduce.parser import Parser, parsing_options
+from transduce.parser import Parser
 from transduce.text.trees import Tree
 from transduce.training.events import Event, Stepped, Validated
 from transduce.training.loop import Trainer
@@ -136,7 +136,7 @@ def measure(parser: Parser, trees: Sequence[Tree]) -> None:
 
 def unheld(parser: Parser, sentences: Sequence[Sequence[str]], beam: int) -> list[Tree | None]:
     """The trees that a parser writes when nothing holds it; None where it is no tree over the words."""
-    options = parsing_options(parser.vocabularies, sentences, beam=beam)
+    options = parser.options(sentences, beam=beam, suppress=parser.vocabularies.target.unwritten)
     sources = parser.vocabularies.source.encode_batch([" ".join(words) for words in sentences])
     decoded = parser.engine.decode(sources, options.replace(brackets=None))
     trees: list[Tree | None] = []

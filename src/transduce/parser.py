@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from transduce.errors import BundleError, InputError
 from transduce.text.penn import split_words
-from transduce.text.trees import DEEPEST, SymbolIds, Tree
+from transduce.text.trees import SymbolIds, Tree
 from transduce.translator import Translator
 
 if TYPE_CHECKING:
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from transduce.engines.engine import Engine
     from transduce.text import Vocabularies
 
-__all__ = ["Parser", "parsing_options"]
-
-PAPERS = {"alpha": 0.3, "max_length_extra": 300}
-"""What the paper decodes trees with, but for its beam of 21, which costs five times as much as 4."""
+__all__ = ["Parser"]
 
 
 class Parser:
@@ -64,26 +61,12 @@ class Parser:
             if not words:
                 raise InputError(f"sentence {index + 1} has no words.", remedy="Leave empty sentences out.")
         sources = self.vocabularies.source.encode_batch([" ".join(words) for words in sentences])
-        chosen = parsing_options(self.vocabularies, sentences, **options)
-        decoded = self.engine.decode(sources, chosen)
+        decoded = self.engine.decode(sources, self.options(sentences, **options))
         written = self.vocabularies.target.decode_batch(hypotheses[0].tokens for hypotheses in decoded)
         return [Tree.of_symbols(symbols, words) for symbols, words in zip(written, sentences, strict=True)]
 
+    def options(self, sentences: Sequence[Sequence[str]], **overrides: Any) -> DecodingOptions:
+        """How the trees of sentences, given as words, are decoded: nothing but a tree over them can be found."""
+        from transduce.decoding.trees import tree_options
 
-def parsing_options(
-    vocabularies: Vocabularies, sentences: Sequence[Sequence[str]], **overrides: Any
-) -> DecodingOptions:
-    """How to decode the trees of sentences, given as words: what is found is always a tree."""
-    from transduce.decoding import Brackets, DecodingOptions
-
-    symbols = SymbolIds.of(vocabularies.target)
-    brackets = Brackets(
-        openings=symbols.openings,
-        closings=symbols.closings,
-        leaves=symbols.endings,
-        words=tuple(symbols.of_words(words) for words in sentences),
-        deepest=DEEPEST,
-    )
-    suppressed = (*vocabularies.target.unwritten, *overrides.get("suppress", ()))
-    fixed = {"prefix": symbols.start, "brackets": brackets, "suppress": suppressed}
-    return DecodingOptions().replace(**PAPERS | overrides | fixed)
+        return tree_options(self.symbols, [self.symbols.of_words(words) for words in sentences], **overrides)
