@@ -240,7 +240,9 @@ class RecurrentTranslator(nn.Module):
         for network in self.encoder:
             packed, _ = network(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
             x = self.dropout(pad_packed_sequence(packed, batch_first=True, total_length=source_ids.size(1))[0])
-        bias = None if bool(real_BS.all()) else torch.zeros_like(x[..., 0]).masked_fill(~real_BS, torch.finfo(x.dtype).min)
+        bias = (
+            None if bool(real_BS.all()) else torch.zeros_like(x[..., 0]).masked_fill(~real_BS, torch.finfo(x.dtype).min)
+        )
         # What the backward direction has at the first token has read the whole sentence.
         first = torch.tanh(self.start(x[:, 0, self.config.hidden :])).chunk(self.config.decoder_layers, -1)
         layers = [(s,) if self.config.cell == "gru" else (s, torch.zeros_like(s)) for s in first]
