@@ -63,12 +63,11 @@ def curves(title: str, across: str, up: str, series: Sequence[Series], logarithm
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, across, "middle"))
     for number, each in enumerate(series):
         placed = [place(x, y) for x, y in each.points]
-        for (x, y), (at, value), error in zip(placed, each.points, each.spread, strict=False):
+        for (at, value), error in zip(each.points, each.spread, strict=False):
             if error:
-                ends = place(at, max(y_ticks[0], value - error))[1], place(at, value + error)[1]
-                parts.append(
-                    f'<line class="{each.style}" x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>'
-                )
+                (x, bottom), (_, top) = place(at, max(y_ticks[0], value - error)), place(at, value + error)
+                ends = f'x1="{x:.1f}" x2="{x:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"'
+                parts.append(f'<line class="{each.style}" {ends}/>')
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
         parts.append(f'<polyline class="{each.style}" points="{line}"/>')
         for (x, y), (at, value) in zip(placed, each.points, strict=True):

@@ -40,7 +40,9 @@ def measured_times() -> list[dict[str, Any]]:
             *(_best(lambda model=model, ids=ids: model(*ids).sum().backward()) for model in models),
         ]
         names = ("self-attention layer", "recurrent layer", "Transformer", "recurrent network")
-        rows.append({"length": length} | {name: round(1e3 * seconds, 3) for name, seconds in zip(names, times)})
+        rows.append(
+            {"length": length} | {name: round(1e3 * seconds, 3) for name, seconds in zip(names, times, strict=True)}
+        )
     return rows
 
 

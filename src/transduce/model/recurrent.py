@@ -17,21 +17,21 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from transduce.errors import ConfigError, InputError, nearest
 from transduce.model.config import Tying
 from transduce.model.dropout import Dropout
-from transduce.model.transformer import AttentionRecord, check_ids, token_table
+from transduce.model.embedding import token_table
+from transduce.model.ids import check_ids
+from transduce.model.transformer import AttentionRecord
 
 __all__ = ["RecurrentConfig", "RecurrentState", "RecurrentTranslator", "additive_weights"]
 
 Cell = Literal["gru", "lstm"]
-NETWORKS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM}
-GATES = {"gru": 3, "lstm": 4}
-SIZES = ("vocab_size", "d_model", "hidden", "attention_width", "encoder_layers", "decoder_layers")
+SIZES = ("vocab_size", "target_vocab_size", "d_model", "hidden", "attention_width", "encoder_layers", "decoder_layers")
+CHOICES = {"cell": get_args(Cell), "tying": get_args(Tying)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,29 +66,26 @@ class RecurrentConfig:
     """Ends a sentence."""
 
     def __post_init__(self) -> None:
-        for name in (*SIZES, *(["target_vocab_size"] if self.target_vocab_size is not None else [])):
+        for name in SIZES:
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            if (not isinstance(value, int) or value < 1) and (value is not None or name != "target_vocab_size"):
                 raise ConfigError(f"{name}={value!r} cannot work.", remedy="It must be a whole number, 1 or more.")
-        for name, choices in (("cell", get_args(Cell)), ("tying", get_args(Tying))):
+        for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 value = getattr(self, name)
-                raise ConfigError(f"{name}={value!r} does not exist.", remedy=nearest(str(value), choices))
+                raise ConfigError(f"{name}={value!r} is unknown.", remedy=nearest(str(value), choices))
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout={self.dropout!r} is not a probability below 1.", remedy="Use 0 to below 1.")
-        if self.tying == "all" and self.output_size != self.vocab_size:
-            raise ConfigError("tying='all' needs one vocabulary for both sides.", remedy="Use tying='target'.")
-        size = min(self.vocab_size, self.output_size)
-        if not all(isinstance(i, int) and 0 <= i < size for i in (self.pad_id, self.bos_id, self.eos_id)):
+        if self.target_vocab_size is not None and self.tying == "all":
             raise ConfigError(
-                f"pad_id={self.pad_id!r}, bos_id={self.bos_id!r} and eos_id={self.eos_id!r} are not all in the "
-                f"vocabulary of {size} ids.",
-                remedy=f"Use ids from 0 to {size - 1}.",
+                "tying='all' is one table for both sides, target_vocab_size sets their vocabularies apart.",
+                remedy="Use tying='target', or leave target_vocab_size unset.",
             )
-        if self.eos_id in (self.pad_id, self.bos_id):
+        ids, size = (self.pad_id, self.bos_id, self.eos_id), min(self.vocab_size, self.output_size)
+        if not all(isinstance(each, int) and 0 <= each < size for each in ids) or self.eos_id in ids[:2]:
             raise ConfigError(
-                f"eos_id={self.eos_id} is also pad_id or bos_id.",
-                remedy="The end of a sentence needs an id of its own.",
+                f"pad_id={self.pad_id!r}, bos_id={self.bos_id!r} and eos_id={self.eos_id!r} cannot work.",
+                remedy=f"Use ids from 0 to {size - 1}, and for the end of a sentence one of its own.",
             )
 
     @property
@@ -107,14 +104,14 @@ def additive_weights(query_BKA: Tensor, keys_BSA: Tensor, v_A: Tensor, bias_B1S:
 class RecurrentState:
     """What is remembered of a batch that is being decoded: memory once per sentence, states once per row."""
 
-    memory_BSM: Tensor
-    """h, both directions: M = 2·H."""
-    keys_BSA: Tensor
-    """U h."""
-    values_BSG: Tensor
-    """What each h would bring to the cell's gates if all attention were on it."""
-    bias_B1S: Tensor | None
-    """-∞ on padding; None where there is none."""
+    memory: Tensor
+    """h, [B,S,M]: both directions, M = 2·H."""
+    keys: Tensor
+    """U h, [B,S,A]."""
+    values: Tensor
+    """What each h would bring to the cell's gates if all attention were on it, [B,S,G]."""
+    bias: Tensor | None
+    """−∞ on padding, [B,1,S]; None where nothing is padded."""
     layers: list[tuple[Tensor, ...]]
     """Of each decoder layer, [R,H]: the state, and an LSTM's memory cell."""
 
@@ -125,19 +122,19 @@ class RecurrentTranslator(nn.Module):
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
         self.config = config
-        width, hidden = config.d_model, config.hidden
-        network, self.gates = NETWORKS[config.cell], GATES[config.cell] * hidden
+        width, hidden, attention = config.d_model, config.hidden, config.attention_width
+        network, gates = (nn.GRU, 3 * hidden) if config.cell == "gru" else (nn.LSTM, 4 * hidden)
         source_tokens = token_table(config.vocab_size, width)
         target_tokens = source_tokens if config.tying == "all" else token_table(config.output_size, width)
         self.source_tokens, self.target_tokens = source_tokens, target_tokens
         widths = [width, *[2 * hidden] * (config.encoder_layers - 1)]
         self.encoder = nn.ModuleList(network(each, hidden, batch_first=True, bidirectional=True) for each in widths)
         self.start = nn.Linear(hidden, config.decoder_layers * hidden)
-        self.keys = nn.Linear(2 * hidden, config.attention_width)
-        self.score = nn.Parameter(torch.empty(config.attention_width))
-        self.inputs = nn.Linear(width, self.gates)
-        self.values = nn.Linear(2 * hidden, self.gates, bias=False)
-        self.recurrence = nn.Linear(hidden, config.attention_width + self.gates)  # W and the cell's own, in one product
+        self.keys = nn.Linear(2 * hidden, attention)
+        self.score = nn.Parameter(torch.randn(attention) * attention**-0.5)
+        self.inputs = nn.Linear(width, gates)
+        self.values = nn.Linear(2 * hidden, gates, bias=False)
+        self.recurrence = nn.Linear(hidden, attention + gates)  # W and the cell's own, in one product
         self.upper = nn.ModuleList(network(hidden, hidden, batch_first=True) for _ in range(config.decoder_layers - 1))
         self.readout = nn.Linear(width + 3 * hidden, 2 * width)
         self.dropout = Dropout(config.dropout)
@@ -146,7 +143,6 @@ class RecurrentTranslator(nn.Module):
             self.projection.weight = target_tokens.weight
         for table in {source_tokens.weight, target_tokens.weight, self.projection.weight}:
             nn.init.normal_(table, std=width**-0.5)
-        nn.init.normal_(self.score, std=config.attention_width**-0.5)
 
     def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Logits [B,T,V] for source ids [B,S] and target ids [B,T]."""
@@ -154,7 +150,7 @@ class RecurrentTranslator(nn.Module):
 
     def hidden(self, source_ids: Tensor, target_ids: Tensor, record: AttentionRecord | None = None) -> Tensor:
         """What `forward` projects to logits, [B,T,D]."""
-        state = self.prefill(source_ids, capacity=0)
+        state = self.prefill(source_ids)
         check_ids(target_ids, "target", self.config.output_size)
         if len(source_ids) != len(target_ids):
             raise InputError(
@@ -180,28 +176,28 @@ class RecurrentTranslator(nn.Module):
     def _write(self, state: RecurrentState, target_ids: Tensor, record: AttentionRecord | None = None) -> Tensor:
         """Move the state on by the T tokens of each row; what they give, [R,T,D]."""
         x_RTD = self._embedded(self.target_tokens, target_ids)
-        (rows, length), sentences = target_ids.shape, len(state.memory_BSM)
-        widths = [self.config.attention_width, self.gates]
+        (rows, length), sentences = target_ids.shape, len(state.memory)
         states, weights = [], []
         for x_RG in self.inputs(x_RTD.transpose(0, 1)).unbind(0):
-            query_RA, own_RG = self.recurrence(state.layers[0][0]).split(widths, -1)
-            query_BKA = query_RA.reshape(sentences, -1, widths[0])
-            weights_BKS = additive_weights(query_BKA, state.keys_BSA, self.score, state.bias_B1S)
-            context_RG = (weights_BKS @ state.values_BSG).view(rows, -1)
+            query_RA, own_RG = self.recurrence(state.layers[0][0]).split([len(self.score), x_RG.size(1)], -1)
+            query_BKA = query_RA.reshape(sentences, -1, len(self.score))
+            weights_BKS = additive_weights(query_BKA, state.keys, self.score, state.bias)
+            # As much as W c, at a fraction of its cost: W h is there once for all steps.
+            context_RG = (weights_BKS @ state.values).view(rows, -1)
             state.layers[0] = _next(x_RG + context_RG, own_RG, state.layers[0])
             states.append(state.layers[0][0])
             weights.append(weights_BKS)
-        weights_RTS = torch.stack(weights, 2).view(rows, length, -1)
-        context_RTM = (weights_RTS.view(sentences, -1, weights_RTS.size(2)) @ state.memory_BSM).view(rows, length, -1)
+        weights_BNS = torch.stack(weights, 2).view(sentences, -1, state.keys.size(1))
+        context_RTM = (weights_BNS @ state.memory).view(rows, length, -1)
         s_RTH = torch.stack(states, 1)
         for number, network in enumerate(self.upper, start=1):
-            before = tuple(part.unsqueeze(0) for part in state.layers[number])
-            s_RTH, after = network(self.dropout(s_RTH), before[0] if len(before) == 1 else before)
+            before = [part.unsqueeze(0) for part in state.layers[number]]
+            s_RTH, after = network(self.dropout(s_RTH), before[0] if len(before) == 1 else tuple(before))
             state.layers[number] = tuple(part[0] for part in (after if isinstance(after, tuple) else (after,)))
         if record is not None:
-            record.cross.append(weights_RTS.unsqueeze(1))
+            record.cross.append(weights_BNS.view(rows, 1, length, -1))
         both = self.readout(torch.cat((x_RTD, self.dropout(s_RTH), self.dropout(context_RTM)), -1))
-        hidden_RTD: Tensor = self.dropout(torch.maximum(*both.chunk(2, -1)))
+        hidden_RTD: Tensor = self.dropout(torch.maximum(*both.chunk(2, -1)))  # maxout, as published
         return hidden_RTD
 
     # The stepper protocol of transduce.decoding
@@ -231,7 +227,7 @@ class RecurrentTranslator(nn.Module):
         """None: a state has no positions to run out of."""
         return None
 
-    def prefill(self, source_ids: Tensor, capacity: int) -> RecurrentState:
+    def prefill(self, source_ids: Tensor, capacity: int = 0) -> RecurrentState:
         """Read the sources; one row each. States do not grow, so `capacity` is for the protocol alone."""
         check_ids(source_ids, "source", self.config.vocab_size)
         real_BS = source_ids != self.config.pad_id
@@ -240,13 +236,15 @@ class RecurrentTranslator(nn.Module):
         for network in self.encoder:
             packed, _ = network(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
             x = self.dropout(pad_packed_sequence(packed, batch_first=True, total_length=source_ids.size(1))[0])
-        bias = (
-            None if bool(real_BS.all()) else torch.zeros_like(x[..., 0]).masked_fill(~real_BS, torch.finfo(x.dtype).min)
-        )
-        # What the backward direction has at the first token has read the whole sentence.
+        bias = None
+        if not bool(real_BS.all()):  # −∞ as the lowest finite number, so that no row gives NaN
+            bias = torch.zeros_like(real_BS, dtype=x.dtype).masked_fill(~real_BS, torch.finfo(x.dtype).min).unsqueeze(1)
+        # The backward direction has read the whole sentence when it is at the first token.
         first = torch.tanh(self.start(x[:, 0, self.config.hidden :])).chunk(self.config.decoder_layers, -1)
-        layers = [(s,) if self.config.cell == "gru" else (s, torch.zeros_like(s)) for s in first]
-        return RecurrentState(x, self.keys(x), self.values(x), None if bias is None else bias.unsqueeze(1), layers)
+        layers: list[tuple[Tensor, ...]] = [
+            (s,) if self.config.cell == "gru" else (s, torch.zeros_like(s)) for s in first
+        ]
+        return RecurrentState(x, self.keys(x), self.values(x), bias, layers)
 
     def step(self, state: RecurrentState, token_ids: Tensor) -> Tensor:
         """Logits [R,T,V] after each of the next T tokens [R,T] of every row."""
@@ -254,12 +252,11 @@ class RecurrentTranslator(nn.Module):
 
     def reorder(self, state: RecurrentState, rows: Tensor) -> None:
         """Keep K beams for each of B sentences, `rows` [B,K] being rows of the present state."""
-        sentences = len(state.memory_BSM)
+        sentences = len(state.memory)
         stay_B = rows[:, 0] // (len(state.layers[0][0]) // sentences)
         if len(stay_B) < sentences:
-            state.memory_BSM, state.keys_BSA = state.memory_BSM[stay_B], state.keys_BSA[stay_B]
-            state.values_BSG = state.values_BSG[stay_B]
-            state.bias_B1S = None if state.bias_B1S is None else state.bias_B1S[stay_B]
+            state.memory, state.keys, state.values = state.memory[stay_B], state.keys[stay_B], state.values[stay_B]
+            state.bias = None if state.bias is None else state.bias[stay_B]
         state.layers = [tuple(part[rows.flatten()] for part in layer) for layer in state.layers]
 
 
