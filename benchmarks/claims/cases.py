@@ -43,10 +43,10 @@ BASE = _variation("Transformer", "base: 8 heads, d_k 64", (4.92, 25.8))
 RECURRENT = Case(
     "recurrent",
     "recurrent",
-    {"d_model": 128, "hidden": 136, "attention_width": 128, "dropout": 0.2},
-    TRAINING | {"rate": 0.003},
+    {"d_model": 128, "hidden": 136, "attention_width": 128, "dropout": 0.1},
+    TRAINING,
 )
-"""As many parameters as the Transformer, to within two in a hundred; with a rate and a dropout of its own."""
+"""As many parameters as the Transformer, to within two in a hundred; of the rates 0.002 to 0.004 the best too."""
 CASES = [
     BASE,
     RECURRENT,

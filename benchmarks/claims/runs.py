@@ -40,7 +40,7 @@ class Run:
     What is scored is what would become the model: a moving average of the weights, decoded greedily.
     """
 
-    def __init__(self, case: Case, seed: int, prepared: Prepared, steps: int, seconds: float, points: int = 3) -> None:
+    def __init__(self, case: Case, seed: int, prepared: Prepared, steps: int, seconds: float, points: int) -> None:
         self.case, self.seed, self.prepared = case, seed, prepared
         self.steps, self.least, self.points = steps, seconds, points
         self.curve: list[dict[str, float]] = []
