@@ -67,7 +67,8 @@ def main() -> None:
         run_all(arguments)
     results = read(arguments)
     times = next((result["times"] for result in results if result["case"] == "times"), [])
-    how = f"{corpus_name(arguments)}, {amount(arguments)} a run, commit {commit()}."
+    commits = ", ".join(dict.fromkeys(result["commit"] for result in results))
+    how = f"Learned from {corpus_name(arguments)}, {amount(arguments)} a run; commit {commits}."
     found = by_case(results)
     text = markdown(found, times, arguments.steps, how)
     print(text)
@@ -149,7 +150,7 @@ def started(arguments: argparse.Namespace, name: str, seed: int, least: float) -
 def keep(arguments: argparse.Namespace, name: str, seed: int, result: dict[str, Any]) -> dict[str, Any]:
     """Add a result to those on disk, with what it depends on."""
     with (arguments.output / "results.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(result | {"settings": settings(arguments, name)}) + "\n")
+        file.write(json.dumps(result | {"settings": settings(arguments, name), "commit": commit()}) + "\n")
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["BASE", "CASES", "CLAIMS", "RECURRENT", "Case", "Claim"]
+__all__ = ["BASE", "CASES", "CLAIMS", "RECURRENT", "TRANSFORMER", "Case", "Claim"]
 
 TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 128, "d_ff": 256, "heads": 8, "dropout": 0.1}
 """The paper's base model, made narrow: 8 heads, d_k = d_model / heads, dropout 0.1, label smoothing 0.1."""

@@ -26,7 +26,7 @@ ABOUT = (
 
 def _sections(found: Found, times: Sequence[dict[str, Any]], steps: int) -> list[tuple[str, str, Rows]]:
     return [
-        ("What holds", ABOUT, claims_table(found, steps)),
+        ("What holds", ABOUT, claims_table(found, times, steps)),
         (
             "Transformer against recurrent network",
             "One recurrent layer each way, additive attention (Bahdanau et al., 2015), as many parameters. "
@@ -97,7 +97,7 @@ def _variations(found: Found, steps: int) -> list[str]:
             continue
         for metric, paper, papers_base in zip(("perplexity", "bleu"), case.paper, BASE.paper, strict=True):
             one, other = final(found[BASE.name], metric, steps), final(found[case.name], metric, steps)
-            error = math.sqrt(sum(each.spread**2 / len(each.values) for each in (one, other)))
+            error = 2 * math.sqrt(sum(each.spread**2 / len(each.values) for each in (one, other)))
             if metric == "bleu":
                 shift = Shift(case.name, other.mean - one.mean, error, paper - papers_base)
             else:
@@ -107,9 +107,15 @@ def _variations(found: Found, steps: int) -> list[str]:
     if not rows["bleu"]:
         return []
     return [
-        shifts("Table 3: BLEU against the base model", "BLEU points (± standard error); right is better", rows["bleu"]),
         shifts(
-            "Table 3: perplexity against the base model", "% (± standard error); left is better", rows["perplexity"]
+            "Table 3: BLEU against the base model",
+            "BLEU points (± twice the standard error); right is better",
+            rows["bleu"],
+        ),
+        shifts(
+            "Table 3: perplexity against the base model",
+            "% (± twice the standard error); left is better",
+            rows["perplexity"],
         ),
     ]
 
@@ -119,8 +125,8 @@ def _lengths(times: Sequence[dict[str, Any]]) -> list[str]:
     if not times:
         return []
     pairs = [
-        ("Table 1: one layer, one sentence", ("self-attention layer", "recurrent layer")),
-        ("Table 1: whole networks, eight sentences", ("Transformer", "recurrent network")),
+        ("Table 1: ms of one layer, one sentence", ("self-attention layer", "recurrent layer")),
+        ("Table 1: ms of whole networks, eight sentences", ("Transformer", "recurrent network")),
     ]
     return [
         curves(

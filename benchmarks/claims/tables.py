@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
-from claims.cases import BASE, CASES, CLAIMS, RECURRENT, Claim
+from claims.cases import BASE, CASES, CLAIMS, RECURRENT, TRANSFORMER, Claim
 
 __all__ = ["Scores", "by_case", "claims_table", "final", "networks_table", "times_table", "variations_table"]
 
+WIDTH = TRANSFORMER["d_model"]
 Point = dict[str, float]
 Result = dict[str, Any]
 
@@ -98,7 +99,7 @@ def variations_table(found: dict[str, list[Result]], steps: int) -> list[list[st
             continue
         runs, (perplexity, bleu) = found[case.name], case.paper
         ours = [str(final(runs, metric, steps)) for metric in ("bleu", "perplexity")]
-        rows.append([case.name, str(len(runs)), *ours, case.row, f"{bleu}", f"{perplexity}"])
+        rows.append([case.name, str(len(runs)), *ours, case.row, f"{bleu:.1f}", f"{perplexity:.2f}"])
     return rows
 
 
@@ -107,17 +108,16 @@ def times_table(times: Sequence[dict[str, Any]]) -> list[list[str]]:
     if not times:
         return []
     names = [name for name in times[0] if name != "length"]
-    rows = [["length n", *names, "paper: n²·d against n·d²"]]
-    width = 128
+    rows = [["length n", *names, "operations by the paper, n²·d / n·d²"]]
     for row in times:
         n = row["length"]
         sequential = ["1", f"{n:,}", f"{2 * 2}", f"{2 * n:,}"]
         cells = [f"{row[name]:.2f} ms ({steps})" for name, steps in zip(names, sequential, strict=True)]
-        rows.append([f"{n}", *cells, f"{n / width:.2f}"])
+        rows.append([f"{n}", *cells, f"{n / WIDTH:.2f}"])
     return rows
 
 
-def claims_table(found: dict[str, list[Result]], steps: int) -> list[list[str]]:
+def claims_table(found: dict[str, list[Result]], times: Sequence[dict[str, Any]], steps: int) -> list[list[str]]:
     """What the paper says, and what comes out here."""
     rows = [["claim", "paper", "here", "at this size"]]
     base, recurrent = found.get(BASE.name, []), found.get(RECURRENT.name, [])
@@ -131,6 +131,14 @@ def claims_table(found: dict[str, list[Result]], steps: int) -> list[list[str]]:
             ours = Scores([point["bleu"] for point in points]), Scores([point["bleu"] for point in theirs])
             words = f"The Transformer beats the recurrent network after equal {what}"
             rows.append([words, "27.3 against 24.6 (GNMT)", f"{ours[0]} against {ours[1]}", _verdict("worse", *ours)])
+    if times:
+        faster = [row["length"] for row in times if row["self-attention layer"] < row["recurrent layer"]]
+        short = [row["length"] for row in times if row["length"] < WIDTH]
+        words = f"A self-attention layer is faster than a recurrent one while n < d = {WIDTH}"
+        here = f"faster at n = {', '.join(map(str, faster))}" if faster else "at no length"
+        rows.append(
+            [words, "n²·d against n·d² operations", here, "holds" if set(short) <= set(faster) else "does not hold"]
+        )
     papers = {case.name: case.paper for case in CASES if case.paper}
     for claim in CLAIMS:
         if claim.case in found and base:

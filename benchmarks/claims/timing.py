@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from claims.cases import BASE, RECURRENT
+from claims.cases import BASE, RECURRENT, TRANSFORMER
 from claims.runs import network
 from transduce.model import MultiHeadAttention, TransformerConfig
 from transduce.model.attention import Pattern
@@ -17,7 +17,6 @@ from transduce.model.attention import Pattern
 __all__ = ["LENGTHS", "measured_times"]
 
 LENGTHS = [8, 16, 32, 64, 128, 256, 512]
-WIDTH, HEADS = 128, 8
 VOCABULARY = 1000
 SENTENCES = 8
 """In the batch of a whole network; of a layer it is one."""
@@ -27,12 +26,13 @@ def measured_times() -> list[dict[str, Any]]:
     """Milliseconds of CPU time of a forward and backward pass, by length; one thread, the best of some."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    attention = MultiHeadAttention(TransformerConfig.tiny(VOCABULARY, d_model=WIDTH, heads=HEADS))
-    recurrent = nn.GRU(WIDTH, WIDTH, batch_first=True)
+    attention = MultiHeadAttention(TransformerConfig.tiny(VOCABULARY, **TRANSFORMER))
+    width = TRANSFORMER["d_model"]
+    recurrent = nn.GRU(width, width, batch_first=True)
     models = [network(case, VOCABULARY).eval() for case in (BASE, RECURRENT)]
     rows = []
     for length in LENGTHS:
-        x = torch.randn(1, length, WIDTH)
+        x = torch.randn(1, length, width)
         ids = torch.randint(4, VOCABULARY, (2, SENTENCES, length))
         times = [
             _best(lambda x=x: attention(x, Pattern()).sum().backward()),
