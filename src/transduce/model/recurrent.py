@@ -95,7 +95,7 @@ class RecurrentConfig:
 
 
 def additive_weights(query_BKA: Tensor, keys_BSA: Tensor, v_A: Tensor, bias_B1S: Tensor | None = None) -> Tensor:
-    """softmaxⱼ(vᵀ tanh(W sᵢ₋₁ + U hⱼ)), [B,K,S], for queries W s and keys U h; `bias_B1S` is -∞ on padding."""
+    """softmaxⱼ(vᵀ tanh(W sᵢ₋₁ + U hⱼ)), [B,K,S], for queries W s and keys U h; `bias_B1S` is −∞ on padding."""
     scores_BKS = torch.tanh(query_BKA.unsqueeze(2) + keys_BSA.unsqueeze(1)) @ v_A
     return (scores_BKS if bias_B1S is None else scores_BKS + bias_B1S).softmax(-1)
 
@@ -141,7 +141,7 @@ class RecurrentTranslator(nn.Module):
         self.projection = nn.Linear(width, config.output_size, bias=False)
         if config.tying != "none":
             self.projection.weight = target_tokens.weight
-        for table in {source_tokens.weight, target_tokens.weight, self.projection.weight}:
+        for table in dict.fromkeys((source_tokens.weight, target_tokens.weight, self.projection.weight)):
             nn.init.normal_(table, std=width**-0.5)
 
     def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
