@@ -13,8 +13,8 @@ LSTM), R rows (B sentences × K beams), V vocabulary.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -65,14 +65,21 @@ class RecurrentConfig:
     eos_id: int = 2
     """Ends a sentence."""
 
+    @classmethod
+    def base(cls, vocab_size: int, **overrides: Any) -> RecurrentConfig:
+        """The defaults with some fields changed; a name that is no field is named, with the nearest one."""
+        known = {field.name for field in fields(cls)}
+        for name in overrides.keys() - known:
+            raise ConfigError(f"{name!r} is not a setting of the recurrent network.", remedy=nearest(name, known))
+        return cls(vocab_size=vocab_size, **overrides)
+
     def __post_init__(self) -> None:
         for name in SIZES:
             value = getattr(self, name)
             if (not isinstance(value, int) or value < 1) and (value is not None or name != "target_vocab_size"):
                 raise ConfigError(f"{name}={value!r} cannot work.", remedy="It must be a whole number, 1 or more.")
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                value = getattr(self, name)
+            if (value := getattr(self, name)) not in choices:
                 raise ConfigError(f"{name}={value!r} is unknown.", remedy=nearest(str(value), choices))
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout={self.dropout!r} is not a probability below 1.", remedy="Use 0 to below 1.")

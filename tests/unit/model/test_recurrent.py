@@ -267,6 +267,12 @@ def test_a_setting_that_cannot_work_is_named(settings: dict[str, Any], words: st
         RecurrentConfig(**{**SIZES, **settings})
 
 
+def test_a_setting_that_does_not_exist_is_named() -> None:
+    assert RecurrentConfig.base(17, hidden=12) == RecurrentConfig(vocab_size=17, hidden=12)
+    with pytest.raises(ConfigError, match="'hiden' is not a setting of the recurrent network. Did you mean 'hidden'"):
+        RecurrentConfig.base(17, hiden=12)
+
+
 def test_wrong_ids_are_named(source_ids: Tensor, target_ids: Tensor) -> None:
     model = make()
     with pytest.raises(InputError, match="source id 17 in sequence 0, position 1"):
