@@ -1,34 +1,60 @@
-"""One pass over a sentence and its translation, with the weights of every head written down.
+"""One pass over what a model reads and writes, with the weights of every head written down.
 
-Shapes: L layers, H heads, S source tokens, T target tokens, V vocabulary.
+Shapes: L layers, H heads, S source tokens, T target tokens, N patches and the class token, V vocabulary or labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from transduce.attention_lens.maps import Alternative, AttentionMaps, Step
-from transduce.attention_lens.words import labels_of
+from transduce.attention_lens.maps import Alternative, AttentionMaps, Guess, Step, Weights
+from transduce.attention_lens.patches import PictureMaps
+from transduce.attention_lens.words import Labels, labels_of, masks_of
 from transduce.decoding.steps import evaluating
 from transduce.errors import InputError
-from transduce.model import Transformer
+from transduce.model.decoder_only import LanguageModel
+from transduce.model.encoder_only import EncoderOnly
+from transduce.model.transformer import AttentionRecord
+from transduce.model.vision import VisionTransformer
 from transduce.text import Vocabularies
 from transduce.text.languages import Direction
-from transduce.text.tokenizer import EOS, Tokenizer
+from transduce.text.tokenizer import BOS, EOS, Tokenizer
 
-__all__ = ["LONGEST", "capture", "check_length"]
+__all__ = ["LONGEST", "AttentiveTranslator", "capture", "capture_picture", "capture_text", "check_length"]
 
 LONGEST = 512
 """Tokens of either side, the end included: more would be tens of megabytes that nobody can look at."""
 ALTERNATIVES = 5
+MOST_LABELS = 10
+NOTHING = Labels("", [], [])
+
+
+class AttentiveTranslator(Protocol):
+    """A model that reads one text and writes another, and can say where it looked."""
+
+    @property
+    def bos_id(self) -> int:
+        """The id that starts the decoder's input."""
+
+    @property
+    def max_target_length(self) -> int | None:
+        """The longest text that the model has positions for; None where there is no limit."""
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """The weights."""
+
+    def with_attention(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, AttentionRecord]:
+        """Logits [B,T,V] and what every head looked at."""
 
 
 def capture(
-    model: Transformer,
+    model: AttentiveTranslator,
     vocabularies: Vocabularies,
     source: Sequence[int],
     target: Sequence[int],
@@ -50,23 +76,93 @@ def capture(
         logits, record = model.with_attention(source_ids, target_ids)
         probabilities_TV = logits[0].float().softmax(-1).cpu()
     source_language, target_language = languages or Direction()
-    heads, rows, columns = model.config.heads, len(target), len(read)
+    encoder, decoder, cross = _weights(record, len(read), len(target))
     return AttentionMaps(
         model=name,
         source_language=source_language,
         target_language=target_language,
         source=labels_of(read, vocabularies.source),
         target=labels_of(target, vocabularies.target),
-        encoder=_stacked(record.encoder, heads, columns, columns),
-        decoder=_stacked(record.decoder, heads, rows, rows),
-        cross=_stacked(record.cross, heads, rows, columns),
+        encoder=encoder,
+        decoder=decoder,
+        cross=cross,
         steps=_steps(probabilities_TV, target, vocabularies.target),
     )
 
 
-def check_length(model: Transformer, side: str, tokens: int) -> None:
+def capture_text(
+    model: EncoderOnly | LanguageModel,
+    tokenizer: Tokenizer,
+    ids: Sequence[int],
+    labels: Sequence[str] = (),
+    *,
+    name: str = "",
+    language: str | None = None,
+) -> AttentionMaps:
+    """Attention of a model over the ids of one text, which it reads (the encoder alone) or writes (the decoder alone).
+
+    Ids are as in training: those that an encoder reads end with the end of sentence; those of a language model are
+    without the start. `labels` are the names of a classifier's labels or of a tagger's tags.
+    """
+    if isinstance(model, LanguageModel):
+        return _written(model, tokenizer, ids, name, language)
+    config = model.config
+    _check(config.max_length if config.positions == "learned" else None, "text", len(ids))
+    with evaluating(model):
+        logits, record = model.with_attention(torch.tensor([ids], device=next(model.parameters()).device))
+        probabilities_SV = logits[0].float().softmax(-1).cpu()
+    encoder, decoder, cross = _weights(record, len(ids), 0)
+    return AttentionMaps(
+        model=name,
+        source_language=language,
+        target_language=None,
+        source=labels_of(ids, tokenizer),
+        target=NOTHING,
+        encoder=encoder,
+        decoder=decoder,
+        cross=cross,
+        steps=[],
+        guesses=_guesses(model, tokenizer, ids, probabilities_SV, labels),
+    )
+
+
+def capture_picture(
+    model: VisionTransformer,
+    picture: NDArray[np.uint8],
+    labels: Sequence[str] = (),
+    *,
+    name: str = "",
+    title: str = "picture",
+) -> PictureMaps:
+    """Attention of a model over the patches of a picture [height, width] or [height, width, 3] of values up to 255."""
+    config = model.config
+    expected = [config.height, config.width, *([config.channels] if config.channels > 1 else [])]
+    if list(picture.shape) != expected:
+        raise InputError(
+            f"the picture has shape {list(picture.shape)}; the model reads {expected}.",
+            remedy="Give a picture of the size that it was trained on.",
+        )
+    with evaluating(model):
+        logits, record = model.with_attention(_readable(picture).to(next(model.parameters()).device))
+        probabilities_V = logits[0, 0].float().softmax(-1).cpu()
+    tokens = config.grid[0] * config.grid[1] + 1
+    return PictureMaps(
+        model=name,
+        title=title,
+        picture=picture,
+        grid=config.grid,
+        encoder=_stacked(record.encoder, config.heads, tokens, tokens),
+        guesses=[Guess("label", None, _best(probabilities_V, _names(labels, config.labels), MOST_LABELS))],
+    )
+
+
+def check_length(model: AttentiveTranslator, side: str, tokens: int) -> None:
     """Refuse what is too long to be looked at, or for the model."""
-    longest = min(LONGEST, model.max_target_length or LONGEST)
+    _check(model.max_target_length, side, tokens)
+
+
+def _check(most: int | None, side: str, tokens: int) -> None:
+    longest = min(LONGEST, most or LONGEST)
     if tokens > longest:
         raise InputError(
             f"the {side} has {tokens} tokens; the lens shows up to {longest}.",
@@ -74,7 +170,45 @@ def check_length(model: Transformer, side: str, tokens: int) -> None:
         )
 
 
-def _stacked(layers: list[Tensor], heads: int, rows: int, columns: int) -> np.ndarray:
+def _written(
+    model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int], name: str, language: str | None
+) -> AttentionMaps:
+    """A text as a language model writes it, from the start."""
+    most, rows = model.max_target_length, len(ids)
+    _check(most, "text", rows)
+    goes_on = ids[-1] != EOS and (most is None or rows < most)
+    read = [model.bos_id, *ids] if goes_on else [model.bos_id, *ids[:-1]]
+    with evaluating(model):
+        logits, record = model.with_attention(torch.tensor([read], device=next(model.parameters()).device))
+        probabilities_TV = logits[0].float().softmax(-1).cpu()
+    seen = AttentionRecord(decoder=[weights[:, :, :rows, :rows] for weights in record.decoder])
+    encoder, decoder, cross = _weights(seen, 0, rows)
+    following = [Guess("next", None, _best(probabilities_TV[rows], tokenizer.all_pieces()))] if goes_on else []
+    return AttentionMaps(
+        model=name,
+        source_language=None,
+        target_language=language,
+        source=NOTHING,
+        target=labels_of(ids, tokenizer),
+        encoder=encoder,
+        decoder=decoder,
+        cross=cross,
+        steps=_steps(probabilities_TV[:rows], ids, tokenizer),
+        guesses=following,
+    )
+
+
+def _weights(record: AttentionRecord, source: int, target: int) -> tuple[Weights, Weights, Weights]:
+    """Encoder, decoder and cross maps of a record; those that the model does not have are without layers."""
+    heads = next((layers[0].size(1) for layers in (record.cross, record.encoder, record.decoder) if layers), 0)
+    return (
+        _stacked(record.encoder, heads, source, source),
+        _stacked(record.decoder, heads, target, target),
+        _stacked(record.cross, heads, target, source),
+    )
+
+
+def _stacked(layers: list[Tensor], heads: int, rows: int, columns: int) -> Weights:
     """[L,H,rows,columns] of the one sentence; a stack may have no layers at all."""
     if not layers:
         return np.zeros((0, heads, rows, columns), dtype=np.float32)
@@ -82,11 +216,53 @@ def _stacked(layers: list[Tensor], heads: int, rows: int, columns: int) -> np.nd
 
 
 def _steps(probabilities_TV: Tensor, target: Sequence[int], tokenizer: Tokenizer) -> list[Step]:
-    best = probabilities_TV.topk(min(ALTERNATIVES, probabilities_TV.size(-1)))
-    steps = []
-    for row, token, values, ids in zip(
-        probabilities_TV, target, best.values.tolist(), best.indices.tolist(), strict=True
-    ):
-        alternatives = [Alternative(piece, value) for piece, value in zip(tokenizer.pieces(ids), values, strict=True)]
-        steps.append(Step(tokenizer.pieces([token])[0], float(row[token]), alternatives))
-    return steps
+    pieces = tokenizer.all_pieces()
+    return [
+        Step(pieces[token], float(probabilities_V[token]), _best(probabilities_V, pieces))
+        for probabilities_V, token in zip(probabilities_TV, target, strict=True)
+    ]
+
+
+def _guesses(
+    model: EncoderOnly, tokenizer: Tokenizer, ids: Sequence[int], probabilities_SV: Tensor, labels: Sequence[str]
+) -> list[Guess]:
+    """What the model's head says: of each masked token, of each token of the text, or of the text as a whole."""
+    if model.config.head == "masked":
+        pieces, masks = tokenizer.all_pieces(), masks_of(tokenizer)
+        return [
+            Guess("mask", place, _best(probabilities_SV[place], pieces))
+            for place, token in enumerate(ids)
+            if token in masks
+        ]
+    names = _names(labels, model.config.output_size)
+    if model.config.head == "sentence":
+        return [Guess("label", None, _best(probabilities_SV[0], names, MOST_LABELS))]
+    special = {BOS, EOS, *tokenizer.tags}
+    return [
+        Guess("tag", place, _best(probabilities_SV[place], names))
+        for place, token in enumerate(ids)
+        if token not in special
+    ]
+
+
+def _best(probabilities_V: Tensor, names: Sequence[str], most: int = ALTERNATIVES) -> list[Alternative]:
+    best = probabilities_V.topk(min(most, len(probabilities_V)))
+    return [
+        Alternative(names[place], value)
+        for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    ]
+
+
+def _names(labels: Sequence[str], count: int) -> Sequence[str]:
+    """The labels' names; numbers where none are given."""
+    if labels and len(labels) != count:
+        raise InputError(
+            f"the model tells {count} labels apart, and {len(labels)} have names.", remedy="Name all of them, or none."
+        )
+    return labels or [str(number) for number in range(count)]
+
+
+def _readable(picture: NDArray[np.uint8]) -> Tensor:
+    """[1,C,height,width] of values around 0."""
+    values = torch.from_numpy(np.ascontiguousarray(picture)).float() / 255 - 0.5
+    return (values.permute(2, 0, 1) if values.dim() == 3 else values[None])[None]

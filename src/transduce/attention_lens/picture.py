@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transduce.attention_lens.maps import AttentionMaps, Kind, LabelledMap, Level
-from transduce.attention_lens.words import END, START
+from transduce.attention_lens.maps import AttentionMaps, Kind, LabelledMap, Level, kind_among
+from transduce.attention_lens.patches import PictureMaps
+from transduce.attention_lens.words import END, LINE_END, START
 from transduce.errors import ConfigError, nearest
 from transduce.storage import storage_errors, write_whole
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "check_picture", "draw_picture"]
+__all__ = ["FORMATS", "check_picture", "draw_patches", "draw_picture"]
 
 FORMATS = (".png", ".svg", ".pdf")
 INCH = 72.0
@@ -27,8 +28,10 @@ CELL, SMALL_CELL = 16.0, 7.0
 LARGEST = 14.0
 """Inches that one map takes at most: a long sentence gets smaller cells."""
 DOTS_PER_INCH = 200
-COLOURS = "Blues"
-NAMES = {"<s>": START, "</s>": END}
+COLOURS, OVER_PICTURE = "Blues", "viridis"
+PICTURE, SMALL_PICTURE = 3.2, 1.1
+"""Inches of a picture with attention over it, where there is one and where there are several."""
+NAMES = {"<s>": START, "</s>": END, "<mask>": "mask", "\n": LINE_END}
 SIDES = {"cross": ("translation", "source"), "encoder": ("source", "source"), "decoder": ("writing", "written so far")}
 
 
@@ -48,15 +51,19 @@ def check_picture(path: Path) -> None:
 def draw_picture(
     maps: AttentionMaps,
     path: Path,
-    kind: Kind = "cross",
+    kind: Kind | None = None,
     layers: Sequence[int] = (),
     heads: Sequence[int] = (),
     level: Level = "words",
 ) -> None:
-    """Draw chosen layers (down) and heads (across), counted from 1; all of them if none is chosen."""
+    """Draw chosen layers (down) and heads (across), counted from 1; all of them if none is chosen.
+
+    The kind is the first that the model has: cross, encoder, decoder.
+    """
     check_picture(path)
     from matplotlib.figure import Figure
 
+    kind = kind_among(maps.kinds, kind)
     shown = maps.at(level, kind)
     rows, columns = shown.numbered("layer", layers), shown.numbered("head", heads)
     alone = len(rows) == len(columns) == 1
@@ -67,12 +74,58 @@ def draw_picture(
             image = one.imshow(shown.values[layer, head], vmin=0, vmax=1, cmap=COLOURS, aspect="auto", rasterized=True)
             one.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9 if alone else 7)
             _label(one, shown, edge_left=head == columns[0], edge_top=layer == rows[0], small=not alone)
-    figure.supylabel(SIDES[kind][0], fontsize=8)
-    figure.suptitle(SIDES[kind][1], fontsize=8)  # where the columns' labels are
+    looking, looked_at = SIDES[kind] if maps.target.tokens else ("text", "text")
+    figure.supylabel(looking, fontsize=8)
+    figure.suptitle(looked_at, fontsize=8)  # where the columns' labels are
     scale = figure.colorbar(image, ax=axes, shrink=0.5, aspect=30, pad=0.02)
     scale.set_label("share of attention", fontsize=8)
     scale.ax.tick_params(labelsize=7)
     scale.outline.set_visible(False)
+    _save(figure, path)
+
+
+def draw_patches(maps: PictureMaps, path: Path, layers: Sequence[int] = (), heads: Sequence[int] = ()) -> None:
+    """Draw the class token's attention over the picture, for chosen layers (down) and heads (across), from 1."""
+    check_picture(path)
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
+
+    shown = maps.patches()
+    rows, columns = shown.numbered("layer", layers), shown.numbered("head", heads)
+    alone = len(rows) == len(columns) == 1
+    height, width = maps.picture.shape[:2]
+    side = PICTURE if alone else SMALL_PICTURE
+    size = len(columns) * (side * width / max(height, width) + 0.15) + 1.4, len(rows) * (side + 0.3) + 0.5
+    figure = Figure(figsize=(max(size[0], 3.0), size[1]), layout="constrained")
+    axes = figure.subplots(len(rows), len(columns), squeeze=False)
+    over = maps.over_picture()
+    chosen = over[rows][:, columns]
+    shares = Normalize(0, float(chosen.max()))
+    for layer, line in zip(rows, axes, strict=True):
+        for head, one in zip(columns, line, strict=True):
+            one.imshow(maps.picture, cmap="gray", vmin=0, vmax=255)
+            # The more attention, the less of the picture shines through.
+            strength = over[layer, head] / max(float(over[layer, head].max()), 1e-9)
+            one.imshow(
+                over[layer, head],
+                cmap=OVER_PICTURE,
+                norm=shares,
+                alpha=0.25 + 0.5 * strength,
+                extent=(-0.5, width - 0.5, height - 0.5, -0.5),
+                interpolation="nearest",
+                rasterized=True,
+            )
+            one.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9 if alone else 7)
+            one.set_axis_off()
+    scale = figure.colorbar(ScalarMappable(shares, OVER_PICTURE), ax=axes, shrink=0.8, aspect=30, pad=0.02)
+    scale.set_label("share of the class token's attention", fontsize=8)
+    scale.ax.tick_params(labelsize=7)
+    scale.outline.set_visible(False)
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
     with storage_errors(path.parent):
         write_whole(path, _contents(figure, path.suffix.lower()[1:]))
 
