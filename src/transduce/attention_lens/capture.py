@@ -134,13 +134,13 @@ def capture_picture(
     name: str = "",
     title: str = "picture",
 ) -> PictureMaps:
-    """Attention of a model over the patches of a picture [height, width] or [height, width, 3] of values up to 255."""
+    """Attention of a model over the patches of a picture, bytes [height, width, channels]."""
     config = model.config
-    expected = [config.height, config.width, *([config.channels] if config.channels > 1 else [])]
+    expected = [config.height, config.width, config.channels]
     if list(picture.shape) != expected:
         raise InputError(
             f"the picture has shape {list(picture.shape)}; the model reads {expected}.",
-            remedy="Give a picture of the size that it was trained on.",
+            remedy="Give a picture of the size that it was trained on, as [height, width, channels].",
         )
     with evaluating(model):
         logits, record = model.with_attention(_readable(picture).to(next(model.parameters()).device))
@@ -149,7 +149,7 @@ def capture_picture(
     return PictureMaps(
         model=name,
         title=title,
-        picture=picture,
+        picture=picture[:, :, :3] if config.channels > 2 else picture[:, :, 0],
         grid=config.grid,
         encoder=_stacked(record.encoder, config.heads, tokens, tokens),
         guesses=[Guess("label", None, _best(probabilities_V, _names(labels, config.labels), MOST_LABELS))],
@@ -264,5 +264,4 @@ def _names(labels: Sequence[str], count: int) -> Sequence[str]:
 
 def _readable(picture: NDArray[np.uint8]) -> Tensor:
     """[1,C,height,width] of values around 0."""
-    values = torch.from_numpy(np.ascontiguousarray(picture)).float() / 255 - 0.5
-    return (values.permute(2, 0, 1) if values.dim() == 3 else values[None])[None]
+    return torch.from_numpy(np.ascontiguousarray(picture))[None].permute(0, 3, 1, 2).float() / 127.5 - 1
