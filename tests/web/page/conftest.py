@@ -143,8 +143,7 @@ def desk(page: Page, service: Service) -> Page:
 
 @pytest.fixture(autouse=True)
 def _called_off(page: Page, trouble: Any) -> Iterator[None]:
-    """The page calls off what is outdated, and the browser fetches the icon when it likes: also from a service that the
-    test has just ended. Neither is trouble."""
+    """What the page calls off is no trouble, nor the icon, which the browser may want when its service has ended."""
     yield
     trouble.found[:] = [
         each
