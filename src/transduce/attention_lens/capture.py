@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from transduce.attention_lens.maps import Alternative, AttentionMaps, Guess, Step, Weights
 from transduce.attention_lens.patches import PictureMaps
-from transduce.attention_lens.words import Labels, labels_of, masks_of
+from transduce.attention_lens.words import Labels, labels_of
 from transduce.decoding.steps import evaluating
 from transduce.errors import InputError
 from transduce.model.decoder_only import LanguageModel
@@ -24,7 +24,8 @@ from transduce.model.transformer import AttentionRecord
 from transduce.model.vision import VisionTransformer
 from transduce.text import Vocabularies
 from transduce.text.languages import Direction
-from transduce.text.tokenizer import BOS, EOS, Tokenizer
+from transduce.text.normalise import SPACE_MARK
+from transduce.text.tokenizer import EOS, MASK, Tokenizer
 
 __all__ = ["LONGEST", "AttentiveTranslator", "capture", "capture_picture", "capture_text", "check_length"]
 
@@ -102,7 +103,7 @@ def capture_text(
     """Attention of a model over the ids of one text, which it reads (the encoder alone) or writes (the decoder alone).
 
     Ids are as in training: those that an encoder reads end with the end of sentence; those of a language model are
-    without the start. `labels` are the names of a classifier's labels or of a tagger's tags.
+    without the start. `labels` are the names of a classifier's labels or of a tagger's tags, one a word.
     """
     if isinstance(model, LanguageModel):
         return _written(model, tokenizer, ids, name, language)
@@ -226,23 +227,17 @@ def _steps(probabilities_TV: Tensor, target: Sequence[int], tokenizer: Tokenizer
 def _guesses(
     model: EncoderOnly, tokenizer: Tokenizer, ids: Sequence[int], probabilities_SV: Tensor, labels: Sequence[str]
 ) -> list[Guess]:
-    """What the model's head says: of each masked token, of each token of the text, or of the text as a whole."""
-    if model.config.head == "masked":
-        pieces, masks = tokenizer.all_pieces(), masks_of(tokenizer)
-        return [
-            Guess("mask", place, _best(probabilities_SV[place], pieces))
-            for place, token in enumerate(ids)
-            if token in masks
-        ]
+    """What the model's head says: of each masked token, of each token that begins a word, or of the text as a whole."""
+    tokens, head = tokenizer.pieces(ids), model.config.head
+    if head == "masked":
+        pieces = tokenizer.all_pieces()
+        masks = [place for place, token in enumerate(tokens) if token == MASK]
+        return [Guess("mask", place, _best(probabilities_SV[place], pieces)) for place in masks]
     names = _names(labels, model.config.output_size)
-    if model.config.head == "sentence":
+    if head == "sentence":
         return [Guess("label", None, _best(probabilities_SV[0], names, MOST_LABELS))]
-    special = {BOS, EOS, *tokenizer.tags}
-    return [
-        Guess("tag", place, _best(probabilities_SV[place], names))
-        for place, token in enumerate(ids)
-        if token not in special
-    ]
+    begins = [place for place, token in enumerate(tokens) if token.startswith(SPACE_MARK)]
+    return [Guess("tag", place, _best(probabilities_SV[place], names)) for place in begins]
 
 
 def _best(probabilities_V: Tensor, names: Sequence[str], most: int = ALTERNATIVES) -> list[Alternative]:

@@ -14,6 +14,7 @@ from transduce.attention_lens.patches import PictureMaps
 from transduce.attention_lens.words import END, LINE_END, START
 from transduce.errors import ConfigError, nearest
 from transduce.storage import storage_errors, write_whole
+from transduce.text.tokenizer import MASK, NEWLINE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ DOTS_PER_INCH = 200
 COLOURS, OVER_PICTURE = "Blues", "viridis"
 PICTURE, SMALL_PICTURE = 3.2, 1.1
 """Inches of a picture with attention over it, where there is one and where there are several."""
-NAMES = {"<s>": START, "</s>": END, "<mask>": "mask", "\n": LINE_END}
+NAMES = {"<s>": START, "</s>": END, MASK: "mask", NEWLINE: LINE_END}
 SIDES = {"cross": ("translation", "source"), "encoder": ("source", "source"), "decoder": ("writing", "written so far")}
 
 

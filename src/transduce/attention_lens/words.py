@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transduce.text.normalise import SPACE_MARK
-from transduce.text.tokenizer import BOS, EOS, Tokenizer
+from transduce.text.tokenizer import BOS, EOS, MASK, NEWLINE, Tokenizer
 
-__all__ = ["END", "LINE_END", "START", "Labels", "Word", "labels_of", "masks_of"]
+__all__ = ["END", "LINE_END", "START", "WRITTEN_MASK", "Labels", "Word", "labels_of"]
 
 START, END = "start", "end"
 """What people see of the ids that begin and end a sentence."""
-MASK, WRITTEN_MASK = "<mask>", "[MASK]"
-"""The tag that stands for a hidden piece, and how people write it."""
-NEWLINE, LINE_END = "\n", "↵"
-"""The piece that ends a line, and what people see of it."""
+WRITTEN_MASK, LINE_END = "[MASK]", "↵"
+"""How people write the tag for a hidden piece, and what they see of the piece that ends a line."""
 
 UNSPACED = re.compile(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
@@ -67,11 +65,6 @@ def labels_of(ids: Sequence[int], tokenizer: Tokenizer) -> Labels:
     if MASK in tokens:
         return Labels(_with_masks(tokens, words), tokens, words)
     return Labels(tokenizer.decode(index for index in ids if index not in special), tokens, words)
-
-
-def masks_of(tokenizer: Tokenizer) -> list[int]:
-    """The id that stands for a hidden piece, if the vocabulary has one."""
-    return [tag for tag, piece in zip(tokenizer.tags, tokenizer.pieces(tokenizer.tags), strict=True) if piece == MASK]
 
 
 def _begins(token: str, before: str) -> bool:
