@@ -259,4 +259,4 @@ def _names(labels: Sequence[str], count: int) -> Sequence[str]:
 
 def _readable(picture: NDArray[np.uint8]) -> Tensor:
     """[1,C,height,width] of values around 0."""
-    return torch.from_numpy(np.ascontiguousarray(picture))[None].permute(0, 3, 1, 2).float() / 127.5 - 1
+    return torch.tensor(picture)[None].permute(0, 3, 1, 2).float() / 127.5 - 1

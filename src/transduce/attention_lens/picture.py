@@ -9,6 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from transduce.attention_lens.maps import AttentionMaps, Kind, LabelledMap, Level, kind_among
 from transduce.attention_lens.patches import PictureMaps
 from transduce.attention_lens.words import END, LINE_END, START
@@ -29,7 +32,9 @@ CELL, SMALL_CELL = 16.0, 7.0
 LARGEST = 14.0
 """Inches that one map takes at most: a long sentence gets smaller cells."""
 DOTS_PER_INCH = 200
-COLOURS, OVER_PICTURE = "Blues", "viridis"
+COLOURS = "Blues"
+GLOW, DIMMEST, STRONGEST = (1.0, 0.55, 0.08), 0.85, 0.82
+"""The colour of attention over a picture, how bright it is on black, and how much of a pixel it takes over at most."""
 PICTURE, SMALL_PICTURE = 3.2, 1.1
 """Inches of a picture with attention over it, where there is one and where there are several."""
 NAMES = {"<s>": START, "</s>": END, MASK: "mask", NEWLINE: LINE_END}
@@ -89,7 +94,7 @@ def draw_patches(maps: PictureMaps, path: Path, layers: Sequence[int] = (), head
     """Draw the class token's attention over the picture, for chosen layers (down) and heads (across), from 1."""
     check_picture(path)
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm, to_hex
     from matplotlib.figure import Figure
 
     shown = maps.patches()
@@ -101,29 +106,29 @@ def draw_patches(maps: PictureMaps, path: Path, layers: Sequence[int] = (), head
     figure = Figure(figsize=(max(size[0], 3.0), size[1]), layout="constrained")
     axes = figure.subplots(len(rows), len(columns), squeeze=False)
     over = maps.over_picture()
-    chosen = over[rows][:, columns]
-    shares = Normalize(0, float(chosen.max()))
+    shares = PowerNorm(0.5, 0, float(over[np.ix_(rows, columns)].max()))  # small shares are to be seen, too
     for layer, line in zip(rows, axes, strict=True):
         for head, one in zip(columns, line, strict=True):
-            one.imshow(maps.picture, cmap="gray", vmin=0, vmax=255)
-            # The more attention, the less of the picture shines through.
-            strength = over[layer, head] / max(float(over[layer, head].max()), 1e-9)
-            one.imshow(
-                over[layer, head],
-                cmap=OVER_PICTURE,
-                norm=shares,
-                alpha=0.25 + 0.5 * strength,
-                extent=(-0.5, width - 0.5, height - 0.5, -0.5),
-                interpolation="nearest",
-                rasterized=True,
-            )
+            one.imshow(_glowing(maps, np.asarray(shares(over[layer, head]))), rasterized=True)
             one.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9 if alone else 7)
             one.set_axis_off()
-    scale = figure.colorbar(ScalarMappable(shares, OVER_PICTURE), ax=axes, shrink=0.8, aspect=30, pad=0.02)
+    colours = LinearSegmentedColormap.from_list("glow", ["black", to_hex(GLOW)])
+    scale = figure.colorbar(ScalarMappable(shares, colours), ax=axes, shrink=0.8, aspect=30, pad=0.02)
     scale.set_label("share of the class token's attention", fontsize=8)
     scale.ax.tick_params(labelsize=7)
     scale.outline.set_visible(False)
     _save(figure, path)
+
+
+def _glowing(maps: PictureMaps, strength: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The picture [height, width, 3], each patch the more in the colour of attention the greater its strength."""
+    height, width = maps.picture.shape[:2]
+    down, across = maps.grid
+    picture = maps.picture.reshape(height, width, -1) / 255 * np.ones(3)
+    glow = np.array(GLOW) * (DIMMEST + (1 - DIMMEST) * picture.mean(-1, keepdims=True))
+    share = STRONGEST * np.kron(strength, np.ones((height // down, width // across)))[:, :, None]
+    mixed: NDArray[np.float64] = picture * (1 - share) + glow * share
+    return mixed
 
 
 def _save(figure: Figure, path: Path) -> None:
