@@ -5,7 +5,7 @@ Shapes: L layers, H heads, S source tokens, T target tokens, N patches and the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,8 @@ LONGEST = 512
 ALTERNATIVES = 5
 MOST_LABELS = 10
 NOTHING = Labels("", [], [])
+Names = Callable[[Sequence[int]], list[str]]
+"""What ids of tokens or numbers of labels are called."""
 
 
 class AttentiveTranslator(Protocol):
@@ -145,7 +147,8 @@ def capture_picture(
         )
     with evaluating(model):
         logits, record = model.with_attention(_readable(picture).to(next(model.parameters()).device))
-        probabilities_V = logits[0, 0].float().softmax(-1).cpu()
+        probabilities_1V = logits[0].float().softmax(-1).cpu()
+    found = _best(probabilities_1V, _names(labels, config.labels), MOST_LABELS)
     tokens = config.grid[0] * config.grid[1] + 1
     return PictureMaps(
         model=name,
@@ -153,7 +156,7 @@ def capture_picture(
         picture=picture[:, :, :3] if config.channels > 2 else picture[:, :, 0],
         grid=config.grid,
         encoder=_stacked(record.encoder, config.heads, tokens, tokens),
-        guesses=[Guess("label", None, _best(probabilities_V, _names(labels, config.labels), MOST_LABELS))],
+        guesses=[Guess("label", None, best) for best in found],
     )
 
 
@@ -184,7 +187,7 @@ def _written(
         probabilities_TV = logits[0].float().softmax(-1).cpu()
     seen = AttentionRecord(decoder=[weights[:, :, :rows, :rows] for weights in record.decoder])
     encoder, decoder, cross = _weights(seen, 0, rows)
-    following = [Guess("next", None, _best(probabilities_TV[rows], tokenizer.all_pieces()))] if goes_on else []
+    following = [Guess("next", None, best) for best in _best(probabilities_TV[rows:], tokenizer.pieces)]
     return AttentionMaps(
         model=name,
         source_language=None,
@@ -217,10 +220,12 @@ def _stacked(layers: list[Tensor], heads: int, rows: int, columns: int) -> Weigh
 
 
 def _steps(probabilities_TV: Tensor, target: Sequence[int], tokenizer: Tokenizer) -> list[Step]:
-    pieces = tokenizer.all_pieces()
+    alternatives = _best(probabilities_TV, tokenizer.pieces)
     return [
-        Step(pieces[token], float(probabilities_V[token]), _best(probabilities_V, pieces))
-        for probabilities_V, token in zip(probabilities_TV, target, strict=True)
+        Step(piece, float(probabilities_V[token]), best)
+        for piece, token, probabilities_V, best in zip(
+            tokenizer.pieces(target), target, probabilities_TV, alternatives, strict=True
+        )
     ]
 
 
@@ -230,31 +235,33 @@ def _guesses(
     """What the model's head says: of each masked token, of each token that begins a word, or of the text as a whole."""
     tokens, head = tokenizer.pieces(ids), model.config.head
     if head == "masked":
-        pieces = tokenizer.all_pieces()
         masks = [place for place, token in enumerate(tokens) if token == MASK]
-        return [Guess("mask", place, _best(probabilities_SV[place], pieces)) for place in masks]
+        found = _best(probabilities_SV[masks], tokenizer.pieces)
+        return [Guess("mask", place, best) for place, best in zip(masks, found, strict=True)]
     names = _names(labels, model.config.output_size)
     if head == "sentence":
-        return [Guess("label", None, _best(probabilities_SV[0], names, MOST_LABELS))]
+        return [Guess("label", None, best) for best in _best(probabilities_SV, names, MOST_LABELS)]
     begins = [place for place, token in enumerate(tokens) if token.startswith(SPACE_MARK)]
-    return [Guess("tag", place, _best(probabilities_SV[place], names)) for place in begins]
+    found = _best(probabilities_SV[begins], names)
+    return [Guess("tag", place, best) for place, best in zip(begins, found, strict=True)]
 
 
-def _best(probabilities_V: Tensor, names: Sequence[str], most: int = ALTERNATIVES) -> list[Alternative]:
-    best = probabilities_V.topk(min(most, len(probabilities_V)))
+def _best(probabilities_TV: Tensor, names: Names, most: int = ALTERNATIVES) -> list[list[Alternative]]:
+    """For each row the most probable, by name."""
+    best = probabilities_TV.topk(min(most, probabilities_TV.size(-1)))
     return [
-        Alternative(names[place], value)
-        for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        [Alternative(name, value) for name, value in zip(names(places), values, strict=True)]
+        for values, places in zip(best.values.tolist(), best.indices.tolist(), strict=True)
     ]
 
 
-def _names(labels: Sequence[str], count: int) -> Sequence[str]:
-    """The labels' names; numbers where none are given."""
+def _names(labels: Sequence[str], count: int) -> Names:
+    """What labels are called; they are numbers where no names are given."""
     if labels and len(labels) != count:
         raise InputError(
             f"the model tells {count} labels apart, and {len(labels)} have names.", remedy="Name all of them, or none."
         )
-    return labels or [str(number) for number in range(count)]
+    return lambda places: [labels[place] if labels else str(place) for place in places]
 
 
 def _readable(picture: NDArray[np.uint8]) -> Tensor:
