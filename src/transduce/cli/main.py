@@ -16,6 +16,7 @@ from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
 from transduce.cli.generate import generate
 from transduce.cli.paper import paper
+from transduce.cli.parse import parse
 from transduce.cli.serve import serve
 from transduce.cli.train import train
 from transduce.cli.translate import translate
@@ -32,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    train, translate, generate, classify, fill, evaluate, compare, score, attention, serve, export, corpora, paper
+    train, translate, generate, classify, fill, parse, evaluate, compare, score, attention, serve, export, corpora, paper
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

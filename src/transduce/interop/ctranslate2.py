@@ -83,6 +83,10 @@ def compile_model(
 
 def _check(model: Transformer) -> None:
     config = model.config
+    if not isinstance(config, TransformerConfig):
+        raise ConfigError(
+            "CTranslate2 has no counterpart of the recurrent network.", remedy="Leave it to PyTorch, which runs it."
+        )
     plain = {
         "positions": config.positions == "sinusoidal",
         "norm": config.norm == "layer",
