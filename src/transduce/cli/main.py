@@ -32,10 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    train, translate, generate, classify, fill, parse, evaluate, compare, score, attention, serve, export, corpora, paper
-)  # fmt: skip
-for command in COMMANDS:
+USE = (translate, generate, classify, fill, parse, attention, serve)
+MEASURE = (evaluate, compare, score)
+for command in (train, *USE, *MEASURE, export, corpora, paper):
     app.command()(command)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transduce.engines.ctranslate2_engine import POSITIONS
 from transduce.errors import ConfigError
-from transduce.model import DecoderLayer, MultiHeadAttention, Transformer, sinusoidal_positions
+from transduce.model import DecoderLayer, MultiHeadAttention, Transformer, TransformerConfig, sinusoidal_positions
 from transduce.text import Vocabularies
 
 if TYPE_CHECKING:

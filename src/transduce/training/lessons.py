@@ -102,8 +102,7 @@ class TranslationLesson:
             return _card(
                 name,
                 "Writes the constituents of a sentence as a tree; trained with transduce.",
-                f"Trained on {len(self.prepared.train):,} trees, measured on {len(self.prepared.dev):,} that it has not "
-                "seen.",
+                f"Trained on {len(self.prepared.train):,} trees, measured on {len(self.prepared.dev):,} others.",
                 f"Dev set, greedy: F1 {scores['f1']:.1f}.",
             )
         described = (f"{each.source or '?'} → {each.target or '?'}" for each in self.directions)

@@ -298,12 +298,7 @@ class Recipe(_Part):
                 remedy="Use task=text-to-text.",
             )
         usual = METRICS.get(self.task, "bleu")
-        measured = {
-            "bleu": ("bleu", "chrf", "loss"),
-            "loss": ("loss",),
-            "accuracy": ("accuracy", "loss"),
-            "f1": ("f1", "loss"),
-        }[usual]
+        measured = ("bleu", "chrf", "loss") if usual == "bleu" else tuple(dict.fromkeys((usual, "loss")))
         if self.metric not in measured:
             raise ConfigError(
                 f"training.metric={self.metric} is not measured for {self.task}.",
