@@ -22,7 +22,7 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from itertools import islice
 from pathlib import Path
 from statistics import mean
@@ -102,26 +102,31 @@ def run_all(arguments: argparse.Namespace) -> None:
         keep(arguments, "times", 0, started(arguments, "times", 0, 0.0))
     jobs = [(case, seed) for seed in range(1, arguments.seeds + 1) for case in CASES]
     jobs = [(case, seed) for case, seed in jobs if (case.name, seed) not in done]
-    first = [job for job in jobs if job[0] is BASE]
-    rest = [job for job in jobs if job[0] is not BASE]
+    jobs.sort(key=lambda job: job[0] is not BASE)
     start, finished = time.perf_counter(), 0
-    for stage in (first, rest):
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            waiting = {
-                pool.submit(started, arguments, case.name, seed, seconds(arguments, case)): (case, seed)
-                for case, seed in stage
-            }
-            for future in as_completed(waiting):
-                case, seed = waiting[future]
-                last = keep(arguments, case.name, seed, future.result())["curve"][-1]
-                finished += 1
-                left = (time.perf_counter() - start) / finished * (len(jobs) - finished) / 60
-                scores = f"BLEU {last['bleu']:.2f}, perplexity {last['perplexity']:.2f}"
-                spent = f"{last['step']:,.0f} steps, {last['seconds']:.0f} s"
-                print(
-                    f"{finished}/{len(jobs)} {case.name}, seed {seed}: {scores} ({spent}); {left:.0f} min left",
-                    flush=True,
-                )
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        base: list[Future[dict[str, Any]]] = []
+
+        def train(case: Case, seed: int) -> dict[str, Any]:
+            if case is RECURRENT:
+                wait(base)
+            return keep(arguments, case.name, seed, started(arguments, case.name, seed, seconds(arguments, case)))
+
+        waiting = {}
+        for case, seed in jobs:
+            future = pool.submit(train, case, seed)
+            waiting[future] = case, seed
+            if case is BASE:
+                base.append(future)
+        for future in as_completed(waiting):
+            case, seed = waiting[future]
+            last = future.result()["curve"][-1]
+            finished += 1
+            left = (time.perf_counter() - start) / finished * (len(jobs) - finished) / 60
+            scores = f"BLEU {last['bleu']:.2f}, perplexity {last['perplexity']:.2f}"
+            spent = f"{last['step']:,.0f} steps, {last['seconds']:.0f} s"
+            told = f"{finished}/{len(jobs)} {case.name}, seed {seed}: {scores} ({spent}); {left:.0f} min left"
+            print(told, flush=True)
 
 
 def seconds(arguments: argparse.Namespace, case: Case) -> float:

@@ -13,6 +13,8 @@ from claims.cases import BASE, CASES, CLAIMS, RECURRENT, TRANSFORMER, Claim
 __all__ = ["Scores", "by_case", "claims_table", "final", "networks_table", "times_table", "variations_table"]
 
 WIDTH = TRANSFORMER["d_model"]
+ROUNDING = 0.1
+"""Of seconds in results."""
 Point = dict[str, float]
 Result = dict[str, Any]
 
@@ -55,7 +57,7 @@ def _at_step(curve: list[Point], steps: int) -> Point:
 
 def _after(curve: list[Point], seconds: float) -> Point:
     """The first point by which so much time had been spent, or else the last."""
-    return next((point for point in curve if point["seconds"] >= seconds), curve[-1])
+    return next((point for point in curve if point["seconds"] >= seconds - ROUNDING), curve[-1])
 
 
 def networks_table(found: dict[str, list[Result]], steps: int) -> list[list[str]]:
