@@ -1,4 +1,4 @@
-"""Trees as a corpus: the sentence, its words numbered, is the source, the tree written as symbols its translation."""
+"""Trees as a corpus: the sentence is the source, the tree written as symbols its translation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from transduce.data.clean import CleaningRules
 from transduce.data.corpus import Corpus, Pair, read_lines
 from transduce.errors import InputError
 from transduce.text.penn import read_tree
-from transduce.text.trees import Tree, numbered, symbols_of
+from transduce.text.trees import Tree, symbols_of
 
 __all__ = ["TREE_RULES", "Treebank", "protected_symbols"]
 
@@ -33,8 +33,8 @@ class Treebank(Corpus):
             raise InputError("there are no trees.", where=str(self.source), remedy="Write a bracketed tree a line.")
 
     def pairs(self, *, allow_identical: bool = False) -> Iterator[Pair]:
-        """Sentences and their trees as a parser reads and writes them."""
-        return (Pair(numbered(tree.words()), tree.symbols()) for tree in self.trees())
+        """Sentences, with a space before each word but the first, and their trees as symbols."""
+        return (Pair(" ".join(tree.words()), tree.symbols()) for tree in self.trees())
 
 
 def protected_symbols(treebanks: Iterable[Treebank]) -> list[str]:

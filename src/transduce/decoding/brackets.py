@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from transduce.errors import ConfigError
 
@@ -22,29 +21,29 @@ class Brackets:
     """Ids that open a bracket."""
     closings: tuple[int, ...]
     """The id that closes the n-th of them; several may share one."""
+    leaves: tuple[int, ...]
+    """Ids that stand for a word. Since it is known which comes next, that one gets what the model gives to any."""
     words: tuple[tuple[int, ...], ...]
     """For each sentence the id of each of its words; all the same where only their number matters."""
     deepest: int = 100
     """Brackets that may be open at once."""
 
     def __post_init__(self) -> None:
-        if not self.openings or len(self.closings) != len(self.openings):
+        if not self.openings or not self.leaves or len(self.closings) != len(self.openings):
             raise ConfigError(
-                f"brackets have {len(self.openings)} openings and {len(self.closings)} closings.",
-                remedy="Give one or more, and a closing for each opening.",
+                f"brackets have {len(self.openings)} openings, {len(self.closings)} closings and {len(self.leaves)} "
+                f"leaves.",
+                remedy="Give one opening and one leaf or more, and a closing for each opening.",
             )
         meanings = (*self.openings, *set(self.closings), *self.leaves)
         if len(set(meanings)) < len(meanings):
             raise ConfigError("an id of the brackets has two meanings.", remedy="Give each id one.")
+        if strange := {token for words in self.words for token in words} - set(self.leaves):
+            raise ConfigError(f"id {min(strange)} stands for a word but is no leaf.", remedy="Add it to the leaves.")
         if not all(self.words):
             raise ConfigError("a sentence without words has no brackets.", remedy="Leave empty sentences out.")
         if self.deepest < 1:
             raise ConfigError(f"brackets with deepest={self.deepest} cannot work.", remedy="It must be 1 or more.")
-
-    @cached_property
-    def leaves(self) -> frozenset[int]:
-        """The ids that stand for words."""
-        return frozenset(token for words in self.words for token in words)
 
     @property
     def ids(self) -> set[int]:

@@ -76,12 +76,14 @@ def keep_balanced(
 ) -> Tensor:
     """Each row may only go on with its tree: open, close what was opened last, write the next word, or end if closed.
 
+    The next word gets the probability of all words together, for it is known which one it is.
+
     `left_B` is how many tokens may still be written, the end of sentence included. Tokens that are no part of a tree,
     such as those of a prefix, count for nothing.
     """
     device = log_probs_BKV.device
     openings, closings, leaves = (
-        torch.tensor(ids, device=device) for ids in (brackets.openings, brackets.closings, sorted(brackets.leaves))
+        torch.tensor(ids, device=device) for ids in (brackets.openings, brackets.closings, brackets.leaves)
     )
     counts_B = torch.tensor([len(words) for words in brackets.words], device=device)
     rows = [torch.tensor(words, device=device) for words in brackets.words]
@@ -115,4 +117,7 @@ def keep_balanced(
     allowed.scatter_(-1, next_BK.unsqueeze(-1), may_write_BK.unsqueeze(-1))
     allowed[..., openings] = may_open_BK.unsqueeze(-1)
     allowed[..., eos_id] = is_begun_BK & ~inside_BK
+    if len(leaves) > 1:
+        any_word_BK1 = log_probs_BKV[..., leaves].logsumexp(-1, keepdim=True)
+        log_probs_BKV = log_probs_BKV.scatter(-1, next_BK.unsqueeze(-1), any_word_BK1)
     return log_probs_BKV.masked_fill(~allowed, FORBIDDEN)

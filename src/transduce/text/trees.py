@@ -1,28 +1,33 @@
 """Constituents of a sentence as a tree, and the tree as a line that a translator can learn to write (§6.3).
 
     (S (NP (DT The) (NN cat)) (VP (VBD sat)))        as treebanks write it (see transduce.text.penn)
-    *1 The*2 cat*3 sat                               the sentence as it is learned from: its words, numbered
-    (S(NP*1*2)NP(VP*3)VP)S                           the tree as it is learned: a symbol a bracket, a number a word
+    (S(NP*223*356)NP(VP*356)VP)S                     as it is learned, a symbol for each bracket and each word
 
 Brackets that say what they close are those of Vinyals et al. (2015), whom the paper follows, and as there parts of
-speech are left out. They write the same symbol for each word, and millions of trees teach their model to count. The
-numbers spare ours that: they point at the word.
+speech are left out. They write the same symbol for all words, so that only millions of trees teach a model which word
+it is at. Ours has a few hundred, by how a word ends: to write the right one is to look at the right word, and a small
+model soon learns that. The n-th of them stands for the n-th word, whatever it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from zlib import crc32
 
 from transduce.errors import InputError
 from transduce.text.tokenizer import Tokenizer
 
+<<<<<<< HEAD
 __all__ = ["DEEPEST", "TOP", "Span", "SymbolIds", "Tree", "numbered", "symbols_of", "words_of"]
+=======
+__all__ = ["DEEPEST", "TOP", "Span", "SymbolIds", "Tree", "symbols_of"]
+>>>>>>> ef856b163183013ed5709118fe4824d5cb54f6fb
 
-NUMBERS = 100
-"""Words that have a number of their own; in a longer sentence the next begins with 1 again."""
+ENDINGS = 500
+"""Symbols for words: about as many as there are common endings of two letters."""
 TOP = "TOP"
 """The label over a sentence that has no constituent of its own around it."""
 DEEPEST = 100
@@ -52,9 +57,8 @@ class Tree:
         """The tree that was written as symbols, over the words of its sentence."""
         if SYMBOL.sub("", symbols):
             raise _no_tree(symbols, "there is more in it than brackets and words")
-        written = [symbol for symbol in SYMBOL.findall(symbols) if symbol[0] == "*"]
-        if written != _numbers(len(words)):
-            raise _no_tree(symbols, f"these are not the {len(words)} words of the sentence in their order")
+        if symbols.count("*") != len(words):
+            raise _no_tree(symbols, f"it is over {symbols.count('*')} words, the sentence has {len(words)}")
         left = iter(words)
         holding: list[tuple[str, list[Tree | str]]] = [("", [])]  # the label and the parts of each bracket that is open
         for symbol in SYMBOL.findall(symbols):
@@ -74,8 +78,9 @@ class Tree:
         return roots[0]
 
     def symbols(self) -> str:
-        """As symbols, with numbers for the words: what a translator learns to write."""
-        return self._symbols(iter(_numbers(len(self.words()))))
+        """As symbols: what a translator learns to write."""
+        parts = (_symbol(child) if isinstance(child, str) else child.symbols() for child in self.children)
+        return f"({self.label}{''.join(parts)}){self.label}"
 
     def words(self) -> list[str]:
         """The sentence."""
@@ -99,10 +104,6 @@ class Tree:
                 inside += below
         return [Span(self.label, start, end), *inside]
 
-    def _symbols(self, numbers: Iterator[str]) -> str:
-        parts = (next(numbers) if isinstance(child, str) else child._symbols(numbers) for child in self.children)
-        return f"({self.label}{''.join(parts)}){self.label}"
-
     def __str__(self) -> str:
         inside = (f"({TAG} {_spelt(child)})" if isinstance(child, str) else str(child) for child in self.children)
         return f"({self.label} {' '.join(inside)})"
@@ -117,31 +118,27 @@ class SymbolIds:
     openings: tuple[int, ...]
     closings: tuple[int, ...]
     """That of the n-th opening bracket is the n-th."""
-    numbers: tuple[int, ...]
+    endings: tuple[int, ...]
+    """Those of words."""
 
     @classmethod
     def of(cls, vocabulary: Tokenizer) -> SymbolIds:
         """Find them among the protected symbols."""
         symbols = vocabulary.protected
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "(" and f"){symbol[1:]}" in symbols]
-        if not labels or not set(symbols).issuperset(_numbers(NUMBERS)):
+        if not labels or not set(symbols).issuperset(_endings()):
             raise InputError("the vocabulary has no symbols for trees.", remedy="Train a parser, from trees.")
         ids = {symbol: vocabulary.encode(symbol) for symbol in symbols}
         return cls(
             start=tuple(ids[symbols[0]][:-1]),
             openings=tuple(ids[f"({label}"][-1] for label in labels),
             closings=tuple(ids[f"){label}"][-1] for label in labels),
-            numbers=tuple(ids[number][-1] for number in _numbers(NUMBERS)),
+            endings=tuple(ids[ending][-1] for ending in _endings()),
         )
 
-    def of_words(self, count: int) -> tuple[int, ...]:
-        """The numbers of a sentence of so many words."""
-        return tuple(self.numbers[place % NUMBERS] for place in range(count))
-
-
-def numbered(words: Sequence[str]) -> str:
-    """A sentence with a number before each word: what a parser reads."""
-    return "".join(f"{number} {word}" for number, word in zip(_numbers(len(words)), words, strict=True))
+    def of_words(self, words: Sequence[str]) -> tuple[int, ...]:
+        """The ids of the words of a sentence."""
+        return tuple(self.endings[_ending(word)] for word in words)
 
 
 def words_of(sentence: str) -> list[str]:
@@ -161,11 +158,20 @@ def words_of(sentence: str) -> list[str]:
 
 def symbols_of(labels: Iterable[str]) -> list[str]:
     """The symbols that trees with these labels are written with: what their vocabulary must keep whole."""
-    return [*_numbers(NUMBERS), *(f"{bracket}{label}" for label in sorted(set(labels)) for bracket in "()")]
+    return [*_endings(), *(f"{bracket}{label}" for label in sorted(set(labels)) for bracket in "()")]
 
 
-def _numbers(words: int) -> list[str]:
-    return [f"*{place % NUMBERS + 1}" for place in range(words)]
+def _symbol(word: str) -> str:
+    return f"*{_ending(word)}"
+
+
+def _ending(word: str) -> int:
+    """The number of a word's ending: the same in every process, for every script."""
+    return crc32(word.lower()[-2:].encode()) % ENDINGS
+
+
+def _endings() -> list[str]:
+    return [f"*{ending}" for ending in range(ENDINGS)]
 
 
 def _spelt(word: str) -> str:

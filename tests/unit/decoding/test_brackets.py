@@ -27,6 +27,7 @@ def words_of(count: int) -> tuple[int, ...]:
 def make_brackets(*counts: int, **overrides: Any) -> Brackets:
     words = tuple(words_of(count) for count in counts)
     fields: dict[str, Any] = {"openings": tuple(PAIRS), "closings": tuple(PAIRS.values()), "words": words}
+    fields["leaves"] = LEAVES
     return Brackets(**fields | overrides)
 
 
@@ -135,7 +136,7 @@ def test_a_tree_that_the_model_wants_is_left_as_it_is(scripted: type[Any]) -> No
     """With brackets 3 … 4 around words 0 the table's own first choice is a tree: the same is found, scored the same."""
     tree = [3, 0, 3, 0, 4, 4, EOS]
     stepper = scripted({tuple(tree[:place]): {tree[place]: 0.9, EOS: 0.1} for place in range(len(tree) - 1)})
-    brackets = Brackets(openings=(3,), closings=(4,), words=((0, 0),))
+    brackets = Brackets(openings=(3,), closings=(4,), leaves=(0,), words=((0, 0),))
     source_ids = torch.tensor([[3]])
     ((plain,),) = decode(stepper, source_ids, DecodingOptions(beam=1))
     ((filtered,),) = decode(stepper, source_ids, DecodingOptions(beam=1, brackets=brackets))
@@ -143,14 +144,20 @@ def test_a_tree_that_the_model_wants_is_left_as_it_is(scripted: type[Any]) -> No
     assert filtered.tokens == tree
 
 
-def test_the_score_is_the_models_own() -> None:
+def test_the_log_probability_is_the_models_own_and_the_score_takes_words_for_one() -> None:
     model = make_random(3, 1.0)
     source_ids = torch.randint(3, SIZE, (2, 5))
-    for hypotheses, source in zip(
-        decode(model, source_ids, DecodingOptions(brackets=make_brackets(4, 6))), source_ids, strict=True
-    ):
-        (again,) = score(model, source[None], [hypotheses[0].tokens])
-        assert hypotheses[0].score == pytest.approx(again.score, abs=1e-4)
+    options = DecodingOptions(brackets=make_brackets(4, 6))
+    for hypotheses, source in zip(decode(model, source_ids, options), source_ids, strict=True):
+        best = hypotheses[0]
+        (again,) = score(model, source[None], [best.tokens])
+        assert best.log_probability == pytest.approx(again.log_probability, abs=1e-4)
+        with torch.no_grad():
+            log_probs = model(source[None], torch.tensor([[1, *best.tokens[:-1]]]))[0].log_softmax(-1)
+        total = 0.0
+        for token, row in zip(best.tokens, log_probs, strict=True):
+            total += float(row[list(LEAVES)].exp().sum().log() if token in LEAVES else row[token])
+        assert best.score == pytest.approx(total / ((5 + len(best.tokens)) / 6) ** 0.6, abs=1e-4)
 
 
 def test_a_sentence_gets_the_same_tree_alone_and_in_a_batch() -> None:
@@ -212,8 +219,11 @@ def test_some_labels_can_be_forbidden() -> None:
         ),
         ({"brackets": make_brackets(3, 4)}, r"the words of 2 sentences for 1"),
         ({"brackets": make_brackets(3), "prefix": (4,)}, r"prefix of sentence 0 holds a part of the tree"),
-        ({"brackets": make_brackets(words=((SIZE,),))}, r"brackets 0 holds id 14, outside the vocabulary"),
-        ({"brackets": make_brackets(words=((EOS,),))}, r"brackets hold the end of sentence, id 2"),
+        (
+            {"brackets": make_brackets(words=((SIZE,),), leaves=(SIZE,))},
+            r"brackets 0 holds id 14, outside the vocabulary",
+        ),
+        ({"brackets": make_brackets(words=((EOS,),), leaves=(EOS,))}, r"brackets hold the end of sentence, id 2"),
     ],
 )
 def test_wrong_input_is_named_with_its_remedy(options: dict[str, Any], message: str) -> None:
@@ -239,8 +249,9 @@ def test_options_that_leave_no_tree_are_refused(options: dict[str, Any], message
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"closings": (7,)}, r"3 openings and 1 closings"),
-        ({"words": ((4,),)}, r"two meanings"),
+        ({"closings": (7,)}, r"3 openings, 1 closings and 2 leaves"),
+        ({"leaves": (4, 9, 10)}, r"two meanings"),
+        ({"words": ((9, 11),)}, r"id 11 stands for a word but is no leaf"),
         ({"words": ((9,), ())}, r"a sentence without words"),
         ({"deepest": 0}, r"deepest=0 cannot work"),
     ],
