@@ -21,15 +21,10 @@ from transduce.data.prepare import Preparation, Prepared, prepare
 from transduce.data.treebank import TREE_RULES, Treebank, protected_symbols
 from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import InputError
-from transduce.evaluation.parsing import score_trees, tree_options
+from transduce.evaluation.parsing import score_trees
 from transduce.model import Transformer
-<<<<<<< HEAD
 from transduce.parser import Parser
-from transduce.text.trees import Tree, numbered
-=======
-from transduce.parser import Parser, parsing_options
 from transduce.text.trees import Tree
->>>>>>> ef856b163183013ed5709118fe4824d5cb54f6fb
 from transduce.training.events import Event, Stepped, Validated
 from transduce.training.loop import Trainer
 from transduce.training.recipe import Recipe
@@ -141,13 +136,8 @@ def measure(parser: Parser, trees: Sequence[Tree]) -> None:
 
 def unheld(parser: Parser, sentences: Sequence[Sequence[str]], beam: int) -> list[Tree | None]:
     """The trees that a parser writes when nothing holds it; None where it is no tree over the words."""
-<<<<<<< HEAD
-    options = tree_options(parser.vocabularies, [len(words) for words in sentences], beam=beam)
-    sources = parser.vocabularies.source.encode_batch([numbered(words) for words in sentences])
-=======
-    options = parsing_options(parser.vocabularies, sentences, beam=beam)
+    options = parser.options(sentences, beam=beam, suppress=parser.vocabularies.target.unwritten)
     sources = parser.vocabularies.source.encode_batch([" ".join(words) for words in sentences])
->>>>>>> ef856b163183013ed5709118fe4824d5cb54f6fb
     decoded = parser.engine.decode(sources, options.replace(brackets=None))
     trees: list[Tree | None] = []
     for hypotheses, words in zip(decoded, sentences, strict=True):

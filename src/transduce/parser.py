@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from transduce.errors import BundleError, InputError
-from transduce.evaluation.parsing import tree_options
 from transduce.text.penn import split_words
-<<<<<<< HEAD
-from transduce.text.trees import SymbolIds, Tree, numbered
-=======
-from transduce.text.trees import DEEPEST, SymbolIds, Tree
->>>>>>> ef856b163183013ed5709118fe4824d5cb54f6fb
+from transduce.text.trees import SymbolIds, Tree
 from transduce.translator import Translator
 
 if TYPE_CHECKING:
+    from transduce.decoding import DecodingOptions
     from transduce.engines.engine import Engine
     from transduce.text import Vocabularies
 
@@ -64,35 +60,13 @@ class Parser:
         for index, words in enumerate(sentences):
             if not words:
                 raise InputError(f"sentence {index + 1} has no words.", remedy="Leave empty sentences out.")
-<<<<<<< HEAD
-        sources = self.vocabularies.source.encode_batch([numbered(words) for words in sentences])
-        chosen = tree_options(self.vocabularies, [len(words) for words in sentences], **options)
-        decoded = self.engine.decode(sources, chosen)
-        written = self.vocabularies.target.decode_batch(hypotheses[0].tokens for hypotheses in decoded)
-        return [Tree.of_symbols(symbols, words) for symbols, words in zip(written, sentences, strict=True)]
-=======
         sources = self.vocabularies.source.encode_batch([" ".join(words) for words in sentences])
-        chosen = parsing_options(self.vocabularies, sentences, **options)
-        decoded = self.engine.decode(sources, chosen)
+        decoded = self.engine.decode(sources, self.options(sentences, **options))
         written = self.vocabularies.target.decode_batch(hypotheses[0].tokens for hypotheses in decoded)
         return [Tree.of_symbols(symbols, words) for symbols, words in zip(written, sentences, strict=True)]
 
+    def options(self, sentences: Sequence[Sequence[str]], **overrides: Any) -> DecodingOptions:
+        """How the trees of sentences, given as words, are decoded: nothing but a tree over them can be found."""
+        from transduce.decoding.trees import tree_options
 
-def parsing_options(
-    vocabularies: Vocabularies, sentences: Sequence[Sequence[str]], **overrides: Any
-) -> DecodingOptions:
-    """How to decode the trees of sentences, given as words: what is found is always a tree."""
-    from transduce.decoding import Brackets, DecodingOptions
-
-    symbols = SymbolIds.of(vocabularies.target)
-    brackets = Brackets(
-        openings=symbols.openings,
-        closings=symbols.closings,
-        leaves=symbols.endings,
-        words=tuple(symbols.of_words(words) for words in sentences),
-        deepest=DEEPEST,
-    )
-    suppressed = (*vocabularies.target.unwritten, *overrides.get("suppress", ()))
-    fixed = {"prefix": symbols.start, "brackets": brackets, "suppress": suppressed}
-    return DecodingOptions().replace(**PAPERS | overrides | fixed)
->>>>>>> ef856b163183013ed5709118fe4824d5cb54f6fb
+        return tree_options(self.symbols, [self.symbols.of_words(words) for words in sentences], **overrides)

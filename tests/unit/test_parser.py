@@ -14,7 +14,7 @@ from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import BundleError, InputError
 from transduce.interop.ctranslate2 import compile_model
 from transduce.model import Transformer, TransformerConfig
-from transduce.parser import Parser, parsing_options
+from transduce.parser import Parser
 from transduce.text import Vocabularies
 from transduce.text.penn import split_words
 from transduce.text.trees import Tree, symbols_of
@@ -61,9 +61,16 @@ def test_a_compiled_model_leaves_trees_to_pytorch(tmp_path: Path) -> None:
     fast = CTranslate2Engine(tmp_path / "compiled", vocabularies, fallback=lambda: plain)
     words = [split_words(sentence) for sentence in SENTENCES]
     sources = vocabularies.source.encode_batch([" ".join(each) for each in words])
-    options = parsing_options(vocabularies, words, beam=2)
+    options = Parser(vocabularies, plain).options(words, beam=2)
     assert fast.decode(sources, options) == plain.decode(sources, options)
     assert Parser(vocabularies, fast).parse(SENTENCES) == Parser(vocabularies, plain).parse(SENTENCES)
+
+
+def test_words_of_too_few_sentences_are_noticed_by_the_engine(tmp_path: Path) -> None:
+    parser = Parser.load(make_model(tmp_path / "m").path)
+    options = parser.options([["The", "cat"]])
+    with pytest.raises(InputError, match=r"the words of 1 sentences for 2\. Give those of each"):
+        parser.engine.decode(parser.vocabularies.source.encode_batch(["The cat", "Rain"]), options)
 
 
 def test_a_model_that_is_no_parser_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from transduce.errors import ConfigError
+from transduce.errors import ConfigError, InputError
 
 __all__ = ["Brackets"]
 
@@ -49,6 +49,14 @@ class Brackets:
     def ids(self) -> set[int]:
         """All that is written between the start and the end of a tree."""
         return {*self.openings, *self.closings, *self.leaves}
+
+    def check_count(self, sentences: int) -> None:
+        """Refuse words of more or fewer sentences than there are."""
+        if len(self.words) != sentences:
+            raise InputError(
+                f"brackets have the words of {len(self.words)} sentences for {sentences}.",
+                remedy="Give those of each sentence.",
+            )
 
     def of(self, sentences: Sequence[int]) -> Brackets:
         """Those of some of the sentences."""

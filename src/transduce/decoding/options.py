@@ -78,14 +78,14 @@ class DecodingOptions:
 
     def of(self, sentences: Sequence[int], total: int) -> DecodingOptions:
         """The options of some of `total` sentences: those that are one a sentence are picked out."""
-        if not self.prefix and self.brackets is None:
-            return self
-        prefixes = self.prefixes(total)
-        return replace(
-            self,
-            prefix=[prefixes[index] for index in sentences] if self.prefix else (),
-            brackets=None if self.brackets is None else self.brackets.of(sentences),
-        )
+        prefix, brackets = self.prefix, self.brackets
+        if prefix and not isinstance(prefix[0], int):
+            prefixes = self.prefixes(total)
+            prefix = [prefixes[index] for index in sentences]
+        if brackets is not None:
+            brackets.check_count(total)
+            brackets = brackets.of(sentences)
+        return self if prefix is self.prefix and brackets is None else replace(self, prefix=prefix, brackets=brackets)
 
     def max_length(self, source_length: int) -> int:
         """The limit, end of sentence included, for a source of this many tokens."""

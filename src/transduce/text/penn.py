@@ -28,10 +28,10 @@ SPELLING = re.compile("|".join(map(re.escape, SPELLINGS)))
 
 WORDS = re.compile(
     r"""
-      https?://\S*[\w/]                                     # addresses
-    | \d+(?:[.,]\d+)*(?!\w)                                # numbers: 9.2, 1,000
-    | (?:[^\W\d_]\.){2,}                                    # e.g., U.S.
-    | (?:al|approx|cf|dr|etc|figs?|jr|mrs?|ms|no|prof|st|vs)\.(?=\s+\S)    # abbreviations inside of a sentence
+      https?://\S*[\w/]                                      # addresses
+    | \d+(?:[.,]\d+)*(?!\w)                                  # numbers: 9.2, 1,000
+    | (?:[^\W\d_]\.){2,}                                     # e.g., U.S.
+    | (?:al|approx|cf|dr|etc|figs?|jr|mrs?|ms|prof|st|vs)\.(?=\s+\S)    # abbreviations inside of a sentence
     | (?:anti|co|de|ex|inter|multi|non|over|post|pre|re|semi|sub|super|un|under)-\w+    # prefixes that are no words
     | \w+?(?=n['’]t\b) | n['’]t\b | ['’](?:s|re|ve|ll|d|m)\b                         # do n't, it 's
     | \w+ | \.{3} | -- | \S

@@ -20,11 +20,7 @@ from zlib import crc32
 from transduce.errors import InputError
 from transduce.text.tokenizer import Tokenizer
 
-<<<<<<< HEAD
-__all__ = ["DEEPEST", "TOP", "Span", "SymbolIds", "Tree", "numbered", "symbols_of", "words_of"]
-=======
 __all__ = ["DEEPEST", "TOP", "Span", "SymbolIds", "Tree", "symbols_of"]
->>>>>>> ef856b163183013ed5709118fe4824d5cb54f6fb
 
 ENDINGS = 500
 """Symbols for words: about as many as there are common endings of two letters."""
@@ -139,21 +135,6 @@ class SymbolIds:
     def of_words(self, words: Sequence[str]) -> tuple[int, ...]:
         """The ids of the words of a sentence."""
         return tuple(self.endings[_ending(word)] for word in words)
-
-
-def words_of(sentence: str) -> list[str]:
-    """The words of a numbered sentence."""
-    words, place, count = [], 0, 0
-    while place < len(sentence):
-        mark = f"{_numbers(count + 1)[-1]} "
-        if not sentence.startswith(mark, place):
-            raise InputError(f"{sentence!r} is no numbered sentence.", remedy="Number its words: *1 The*2 cat.")
-        # A word holds no space, so the next number that has one behind it is not part of the word.
-        following = sentence.find(f"{_numbers(count + 2)[-1]} ", place + len(mark))
-        end = len(sentence) if following < 0 else following
-        words.append(sentence[place + len(mark) : end])
-        place, count = end, count + 1
-    return words
 
 
 def symbols_of(labels: Iterable[str]) -> list[str]:

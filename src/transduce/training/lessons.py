@@ -22,7 +22,7 @@ from transduce.model.vision import VisionConfig
 from transduce.model.workers import Workers
 from transduce.text import Direction, Vocabularies
 from transduce.text.tokenizer import BOS
-from transduce.text.trees import Tree, words_of
+from transduce.text.trees import Tree
 from transduce.training.events import Sample
 from transduce.training.recipe import HEADS, Recipe
 from transduce.training.task import Task
@@ -83,7 +83,7 @@ class TranslationLesson:
         prepared = self.prepared
         dev = DevSet(prepared.dev, prepared.dev_sources, prepared.dev_references)
         if self.recipe.task == "parsing":
-            words = [words_of(source) for source in prepared.dev_sources]
+            words = [source.split(" ") for source in prepared.dev_sources]
             pairs = zip(prepared.dev_references, words, strict=True)
             trees = [Tree.of_symbols(symbols, mine) for symbols, mine in pairs]
             return ParsingTask(model, self.vocabularies, prepared.train, dev, trees, self.recipe, workers)

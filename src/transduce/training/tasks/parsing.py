@@ -10,12 +10,13 @@ import torch
 
 from transduce.data.batches import BatchPlan
 from transduce.decoding import decode
-from transduce.evaluation.parsing import score_trees, tree_options
+from transduce.decoding.trees import tree_options
+from transduce.evaluation.parsing import score_trees
 from transduce.model import Transformer
 from transduce.model.workers import Workers
 from transduce.text import Vocabularies
 from transduce.text.tokenizer import EOS, PAD
-from transduce.text.trees import Tree, numbered
+from transduce.text.trees import SymbolIds, Tree
 from transduce.training.events import Sample
 from transduce.training.recipe import Recipe
 from transduce.training.task import Validation, tensor
@@ -43,6 +44,7 @@ class ParsingTask(TranslationTask):
     ) -> None:
         super().__init__(model, vocabularies, train, dev, recipe, workers)
         self.trees = trees[:MOST_TREES]
+        self.symbols = SymbolIds.of(vocabularies.target)
 
     def validate(self) -> Validation:
         """F1 with brackets held, and perplexity."""
@@ -58,9 +60,9 @@ class ParsingTask(TranslationTask):
 
     def _parsed(self, trees: Sequence[Tree]) -> list[Tree]:
         words = [tree.words() for tree in trees]
-        sources = self.vocabularies.source.encode_batch([numbered(each) for each in words])
+        sources = self.vocabularies.source.encode_batch([" ".join(each) for each in words])
         ids = tensor(self.device, [torch.tensor([*source, EOS]).numpy() for source in sources], fill=PAD)
-        options = tree_options(self.vocabularies, [len(each) for each in words], beam=1)
+        options = tree_options(self.symbols, [self.symbols.of_words(each) for each in words], beam=1)
         written = (hypotheses[0].tokens for hypotheses in decode(self.module, ids, options))
         symbols = self.vocabularies.target.decode_batch(written)
         return [Tree.of_symbols(each, mine) for each, mine in zip(symbols, words, strict=True)]
