@@ -1,8 +1,8 @@
 """The model directory: everything that a translation needs, raw text in and raw text out, and no pickle anywhere.
 
-config.json          format version, architecture, languages, normalisation, decoding defaults; written last
+config.json          format version, task, architecture, languages or labels, decoding defaults; written last
 model.safetensors    weights, tied ones once
-tokenizer.model      SentencePiece; source.model and target.model where each side has a vocabulary of its own
+tokenizer.model      SentencePiece; source.model and target.model where each side has a vocabulary; of pictures, none
 scores.json          what it was measured at, with signatures
 README.md            model card
 ctranslate2/         the same model compiled, if it has been
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.storage import write_aside
@@ -25,12 +25,37 @@ from transduce.text.languages import tag_for
 from transduce.text.vocabularies import vocabulary_files
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from transduce.model import Transformer
+    from transduce.model.family import Network
 
-__all__ = ["FORMAT", "Bundle", "BundleConfig", "builtin_models", "find_model"]
+__all__ = ["COMMANDS", "FORMAT", "Bundle", "BundleConfig", "TaskName", "builtin_models", "find_model"]
 
+TaskName = Literal[
+    "translation",
+    "text-to-text",
+    "parsing",
+    "language-model",
+    "masked-language-model",
+    "classification",
+    "tagging",
+    "image-classification",
+]
+COMMANDS: dict[str, str] = {
+    "translation": "translate",
+    "text-to-text": "translate",
+    "parsing": "parse",
+    "language-model": "generate",
+    "masked-language-model": "fill",
+    "classification": "classify",
+    "tagging": "classify",
+    "image-classification": "classify",
+}
+"""What a model of each task is used with."""
+
+NETWORKS = ("transformer", "recurrent", "encoder-only", "decoder-only", "vision")
+"""Those of `transduce.model.family`, which would import PyTorch."""
 FORMAT = 1
 """Raised when older versions of transduce can no longer read what this one writes."""
 
@@ -40,7 +65,15 @@ class BundleConfig:
     """What `config.json` says."""
 
     architecture: dict[str, Any]
-    """The fields of TransformerConfig."""
+    """The fields of the network's configuration, such as TransformerConfig."""
+    network: str = "transformer"
+    """Which network it is; see `transduce.model.family`."""
+    task: TaskName = "translation"
+    """What it has learned."""
+    labels: list[str] = field(default_factory=list)
+    """What it tells apart, if its task is to name things."""
+    context: int | None = None
+    """Tokens that a language model has read at once while it learned."""
     source_language: str | None = None
     target_language: str | None = None
     """What it translates into unless told otherwise."""
@@ -89,13 +122,18 @@ class Bundle:
         for name in ("architecture", "decoding"):
             if not isinstance(values.get(name), dict):
                 raise BundleError(f"its {name!r} is not a set of names and values.", where=where)
+        for name, choices in (("task", get_args(TaskName)), ("network", NETWORKS)):
+            if values.get(name, choices[0]) not in choices:
+                raise BundleError(f"its {name} {values[name]!r} is unknown.", where=where, remedy="Update transduce.")
         if "vocab_size" not in values["architecture"]:
             raise BundleError("its 'architecture' has no vocab_size.", where=where)
-        languages = values.get("target_languages", [])
-        if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages):
-            raise BundleError("its 'target_languages' is not a list of languages.", where=where)
+        for name, nouns in (("target_languages", "languages"), ("labels", "labels")):
+            names = values.get(name, [])
+            if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+                raise BundleError(f"its {name!r} is not a list of {nouns}.", where=where)
         bundle = cls(path, BundleConfig(**values))
-        for name in ("model.safetensors", *vocabulary_files(bundle.shares_vocabulary)):
+        texts = vocabulary_files(bundle.shares_vocabulary) if bundle.config.network != "vision" else ()
+        for name in ("model.safetensors", *texts):
             if not (path / name).is_file():
                 raise BundleError(f"the model is incomplete: {name} is missing.", where=str(path))
         return bundle
@@ -106,17 +144,17 @@ class Bundle:
         path: Path,
         config: BundleConfig,
         weights: Mapping[str, Tensor],
-        vocabularies: Vocabularies,
+        vocabularies: Vocabularies | None,
         scores: Mapping[str, Any],
         card: str,
     ) -> Bundle:
-        """Write a model directory, each file aside and then renamed, the description last."""
+        """Write a model directory, each file aside and then renamed, the description last. Pictures have no words."""
         from safetensors.torch import save
 
         path.mkdir(parents=True, exist_ok=True)
         contents = {
             "model.safetensors": save(dict(weights)),
-            **vocabularies.files(),
+            **(vocabularies.files() if vocabularies else {}),
             "scores.json": _json(scores),
             "README.md": card.encode(),
             "config.json": _json(asdict(config)),
@@ -126,7 +164,7 @@ class Bundle:
         # Only renames are left to do, so that a full disk leaves the old model whole.
         for name, aside in asides.items():
             aside.replace(path / name)
-        for name in vocabulary_files(not vocabularies.shared):  # of an older model
+        for name in {*vocabulary_files(True), *vocabulary_files(False)} - contents.keys():  # of an older model
             (path / name).unlink(missing_ok=True)
         return cls.open(path)
 
@@ -154,17 +192,32 @@ class Bundle:
                 )
         return vocabularies
 
+    def require(self, *tasks: TaskName) -> None:
+        """Refuse a model that has learned something else."""
+        if self.config.task not in tasks:
+            raise BundleError(
+                f"this model's task is {self.config.task}, not {' or '.join(tasks)}.",
+                where=str(self.path),
+                remedy=f"Use: transduce {COMMANDS[self.config.task]} {self.path}",
+            )
+
     def model(self) -> Transformer:
+        """The encoder-decoder network with its weights, as `module` gives it."""
+        self.require("translation", "text-to-text", "parsing")
+        return cast("Transformer", self.module())
+
+    def module(self) -> nn.Module:
         """The network with its weights, in evaluation mode. Shapes are checked before anything is allocated."""
         import torch
         from safetensors import SafetensorError, safe_open
 
-        from transduce.model import Transformer, TransformerConfig
+        from transduce.model.family import make_network
 
+        network, architecture = cast("Network", self.config.network), self.config.architecture
         try:
-            config = TransformerConfig.base(**self.config.architecture)
             with torch.device("meta"):
-                expected = {name: list(value.shape) for name, value in Transformer(config).named_parameters()}
+                described = make_network(network, architecture)
+            expected = {name: list(value.shape) for name, value in described.named_parameters()}
         except (ConfigError, TypeError, RuntimeError) as error:  # the last two: sizes beyond 64 bits
             what = error.what if isinstance(error, ConfigError) else "no model can have this architecture."
             remedy = error.remedy if isinstance(error, ConfigError) else "Copy the model again."
@@ -175,13 +228,13 @@ class Bundle:
                 found = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
                 if found != expected:
                     raise BundleError(_difference(expected, found), where=str(where))
-                model = Transformer(config)
+                module = make_network(network, architecture)
                 with torch.no_grad():
-                    for name, parameter in model.named_parameters():
+                    for name, parameter in module.named_parameters():
                         parameter.copy_(file.get_tensor(name))
         except SafetensorError as error:
             raise BundleError("the weights are damaged.", where=str(where), remedy="Copy them again.") from error
-        return model.eval()
+        return module.eval()
 
 
 def find_model(name: str | Path) -> Path:

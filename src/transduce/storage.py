@@ -6,11 +6,12 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 
 from transduce.errors import StorageError
 
-__all__ = ["storage_errors", "sync", "write_aside", "write_whole"]
+__all__ = ["file_digest", "storage_errors", "sync", "write_aside", "write_whole"]
 
 FULL = {
     errno.ENOSPC: "the disk is full",
@@ -69,3 +70,12 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def file_digest(path: Path) -> str:
+    """What changes when a file's contents do, whatever its name and age."""
+    digest = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

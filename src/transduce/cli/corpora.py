@@ -16,11 +16,12 @@ def corpora(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for
 
     found = list_corpora()
     if as_json:
-        keys = ("name", "source_language", "target_language", "licence", "credit")
+        keys = ("name", "contents", "source_language", "target_language", "licence", "credit")
         entries = [{key: getattr(corpus, key) for key in keys} | {"pairs": dict(corpus.pairs)} for corpus in found]
         typer.echo(json.dumps(entries, ensure_ascii=False, indent=2))
         return
     for corpus in found:
-        pairs = ", ".join(f"{count:,} {split}" for split, count in corpus.pairs.items())
-        typer.echo(f"{corpus.name}: {corpus.source_language}–{corpus.target_language}, pairs: {pairs}")
+        sizes = ", ".join(f"{count:,} {split}" for split, count in corpus.pairs.items())
+        languages = f"{corpus.source_language}–{corpus.target_language}, " if corpus.source_language else ""
+        typer.echo(f"{corpus.name}: {languages}{corpus.contents}: {sizes}")
         typer.echo(f"  {corpus.licence}; {corpus.credit}")

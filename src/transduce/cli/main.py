@@ -10,10 +10,13 @@ import typer
 
 import transduce
 from transduce.cli.attention import attention
+from transduce.cli.classify import classify, fill
 from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
+from transduce.cli.generate import generate
 from transduce.cli.paper import paper
+from transduce.cli.parse import parse
 from transduce.cli.serve import serve
 from transduce.cli.train import train
 from transduce.cli.translate import translate
@@ -29,7 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, translate, evaluate, compare, score, attention, serve, export, corpora, paper):
+USE = (translate, generate, classify, fill, parse, attention, serve)
+MEASURE = (evaluate, compare, score)
+for command in (train, *USE, *MEASURE, export, corpora, paper):
     app.command()(command)
 
 

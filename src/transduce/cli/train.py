@@ -1,4 +1,4 @@
-"""`transduce train`: from text files to a translator."""
+"""`transduce train`: from text files to a translator, or to one of its kin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def train(
         typer.Argument(
             metavar="(SOURCE TARGET | TSV | CORPUS)… [key=value …]",
             help="Two text files, line by line translations of each other (or one .tsv, or a built-in corpus such as "
-            "tatoeba-en-de), or several of these; then settings to change, such as training.warmup=400.",
+            "tatoeba-en-de), or several of these; then settings to change, such as training.warmup=400. Other tasks "
+            "than translation take other files: see --recipe.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory of the model; also where a run goes on.")],
@@ -45,7 +46,20 @@ def train(
     ] = None,
     dev_source: Annotated[Path | None, typer.Option(help="Dev set; held out of the corpus if not given.")] = None,
     dev_target: Annotated[Path | None, typer.Option(help="Its translations.")] = None,
-    recipe: Annotated[str | None, typer.Option(help="Name of a recipe, or a YAML file; else by corpus size.")] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of a recipe, or a YAML file; else by corpus size. Its task says what the files are: text "
+            "(language-model, masked-language-model), label TAB text (classification), words TAB tags (tagging), "
+            "pictures and labels (image-classification), trees (parsing)."
+        ),
+    ] = None,
+    start_from: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="A model to start from: to adapt it to other text, or to fine-tune what was pre-trained."
+        ),
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Stop after so many updates.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Stop after seeing the corpus so many times.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes of training.")] = None,
@@ -57,32 +71,63 @@ def train(
     """Train a translator. Stop it when you like: the same command goes on where it was."""
     from rich.console import Console
 
-    from transduce.cli.corpus_arguments import dev_corpora, training_corpora
+    from transduce.cli.adaptation import report_adaptation
+    from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
+    from transduce.cli.example_arguments import command_for, example_lesson, lesson_size
     from transduce.cli.training_display import TrainingDisplay
 
     console = Console()
     with console.status("Starting …"):
+        from transduce.training.lessons import TranslationLesson
+        from transduce.training.recipes import find_recipe
         from transduce.training.run import TrainingRun
 
     files, settings = _split(corpus)
-    corpora = training_corpora(files, weights, languages)
-    dev = dev_corpora(files, corpora, dev_source, dev_target)
-    resolved = _recipe(console, recipe, settings, corpora, steps, epochs, minutes, seed)
+    start = _opened(start_from)
+    name = recipe or _usual_recipe(files, start)
+    budget = {"budget.steps": steps, "budget.epochs": epochs, "budget.minutes": minutes}
+    stop = _StopSignal()
+    if name is not None and find_recipe(name).with_overrides(settings).learns_from_examples:
+        if weights or languages:
+            raise ConfigError("--weights and --languages are for translation.", remedy="Leave them out.")
+        resolved = _overridden(find_recipe(name), settings, budget, seed, start)
+        run = TrainingRun(output, resolved)
+        display = TrainingDisplay(console, resolved.budget)
+        with display.preparation() as report:
+            lesson = example_lesson(run, files, dev_source, dev_target, start, report)
+        display.say(lesson_size(lesson))
+        with stop, display.training():
+            finished = run.train(lesson, display.show, stop.asked, start)
+        if finished.complete:
+            run.write_bundle(lesson)
+            console.print(f"The model is in [bold]{output}[/bold]. Try: {command_for(resolved.task, output)}")
+        return
+    if name is not None and find_recipe(name).with_overrides(settings).task == "parsing":
+        corpora, dev = treebanks(files, dev_source, dev_target)
+    else:
+        corpora = training_corpora(files, weights, languages)
+        dev = dev_corpora(files, corpora, dev_source, dev_target)
+    if name is None:
+        name = _recipe_by_size(console, corpora)
+    resolved = _overridden(find_recipe(name), settings, budget, seed, start)
     directions = [each.direction for each in corpora]
     _advise_tags(console, resolved, directions)
     run = TrainingRun(output, resolved)
     display = TrainingDisplay(console, resolved.budget)
     with display.preparation() as report:
-        prepared = run.prepare(corpora, dev, allow_identical, report)
+        vocabularies = start.vocabularies() if start else None
+        prepared = run.prepare(corpora, dev, allow_identical, report, vocabularies)
     display.describe(prepared)
-    stop = _StopSignal()
+    pairs = TranslationLesson(prepared, resolved, directions)
     with stop, display.training():
-        finished = run.train(prepared, display.show, stop.asked)
+        finished = run.train(pairs, display.show, stop.asked, start)
     if finished.complete:
-        bundle = run.write_bundle(prepared, directions)
-        if _compile(bundle, console):
+        bundle = run.write_bundle(pairs)
+        if resolved.task != "parsing" and _compile(bundle, console):
             _add_shortlist(bundle, prepared, console)
-        console.print(f'The model is in [bold]{output}[/bold]. Try: transduce translate -m {output} "…"')
+        if start is not None:
+            report_adaptation(console, start, bundle, prepared)
+        console.print(f"The model is in [bold]{output}[/bold]. Try: {command_for(resolved.task, output)}")
 
 
 class _StopSignal:
@@ -164,26 +209,47 @@ def _advise_tags(console: Console, recipe: Recipe, directions: list[Direction]) 
         console.print(f"Several target languages ({names}): tokenizer.language_tags=true tells them apart.")
 
 
-def _recipe(
-    console: Console,
-    name: str | None,
-    settings: list[str],
-    corpora: list[Corpus],
-    steps: int | None,
-    epochs: int | None,
-    minutes: float | None,
-    seed: int | None,
-) -> Recipe:
-    from transduce.training.recipes import find_recipe, recipe_for
+def _opened(model: str | None) -> Bundle | None:
+    """The model to start from."""
+    from transduce.bundle import Bundle, find_model
 
-    if name is None:
-        with console.status("Counting pairs …"):
-            pairs = sum(1 for each in corpora for _ in each.pairs(allow_identical=True))
-        name, reason = recipe_for(pairs)
-        console.print(f"Recipe [bold]{name}[/bold] ({reason})")
-    recipe = find_recipe(name)
-    if steps is not None or epochs is not None or minutes is not None:  # a budget on the command line is the budget
-        settings = ["budget.steps=null", "budget.epochs=null", "budget.minutes=null", *settings]
-    chosen = {"budget.steps": steps, "budget.epochs": epochs, "budget.minutes": minutes, "training.seed": seed}
+    return None if model is None else Bundle.open(find_model(model))
+
+
+def _usual_recipe(files: list[str], start: Bundle | None) -> str | None:
+    """What a built-in set of data is trained with, or what suits a translator that is to be adapted."""
+    from transduce.data.builtin import BUILTIN
+
+    usual = [BUILTIN[name].recipe for name in files if name in BUILTIN and not os.path.exists(name)]
+    if usual and usual[0] is not None:
+        return usual[0]
+    return "adaptation" if start is not None and start.config.task == "translation" else None
+
+
+def _recipe_by_size(console: Console, corpora: list[Corpus]) -> str:
+    from transduce.training.recipes import recipe_for
+
+    with console.status("Counting pairs …"):
+        pairs = sum(1 for each in corpora for _ in each.pairs(allow_identical=True))
+    name, reason = recipe_for(pairs)
+    console.print(f"Recipe [bold]{name}[/bold] ({reason})")
+    return name
+
+
+def _overridden(
+    recipe: Recipe,
+    settings: list[str],
+    budget: dict[str, int | None] | dict[str, float | None],
+    seed: int | None,
+    start: Bundle | None,
+) -> Recipe:
+    """The recipe with what the command line says, and with the shape of a model to start from."""
+    if any(value is not None for value in budget.values()):  # a budget on the command line is the budget
+        settings = [*(f"{key}=null" for key in budget), *settings]
+    chosen = budget | {"training.seed": seed}
     settings = settings + [f"{key}={value}" for key, value in chosen.items() if value is not None]
-    return recipe.with_overrides(settings)
+    if start is None:
+        return recipe.with_overrides(settings)
+    shaped = recipe.with_overrides([each for each in settings if not each.startswith("model.")])
+    shaped = shaped.shaped_as(start.config.network, start.config.architecture)
+    return shaped.with_overrides([each for each in settings if each.startswith("model.")])

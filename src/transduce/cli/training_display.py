@@ -10,7 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from transduce.training.events import Averaged, Event, Finished, Halved, Resumed, Skipped, Started, Stepped, Validated
+from transduce.training.events import (
+    Averaged,
+    Event,
+    Finished,
+    Halved,
+    Resumed,
+    Skipped,
+    Started,
+    Stepped,
+    Transferred,
+    Validated,
+)
 
 if TYPE_CHECKING:
     from transduce.data.prepare import Prepared, Report
@@ -23,6 +34,17 @@ SMOOTHING = 0.98
 """Of the loss and speed that are shown: a step's own jump about."""
 
 
+NAMES = {
+    "bleu": "BLEU {:.1f}",
+    "chrf": "chrF {:.1f}",
+    "f1": "F1 {:.1f}",
+    "accuracy": "accuracy {:.2f} %",
+    "loss": "loss {:.4f}",
+    "perplexity": "perplexity {:.2f}",
+}
+"""How scores are written; their order is the task's."""
+
+
 class TrainingDisplay:
     """Draws the events of a run."""
 
@@ -33,7 +55,7 @@ class TrainingDisplay:
         self._loss: float | None = None
         self._tokens = 0
         self._first_seconds: float | None = None
-        self._bleu = "–"
+        self._score = "BLEU –"
 
     @contextmanager
     def preparation(self) -> Iterator[Report]:
@@ -44,6 +66,10 @@ class TrainingDisplay:
                 status.update(f"Preparing: {stage}, {done:,} pairs")
 
             yield report
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self.console.print(escape(text))
 
     def describe(self, prepared: Prepared) -> None:
         """Says what the corpus has become."""
@@ -62,12 +88,12 @@ class TrainingDisplay:
             SpinnerColumn(),
             TextColumn("step {task.fields[step]}"),
             BarColumn(bar_width=24),
-            TextColumn("loss {task.fields[loss]} · {task.fields[speed]} tokens/s · BLEU {task.fields[bleu]}"),
+            TextColumn("loss {task.fields[loss]} · {task.fields[speed]} tokens/s · {task.fields[score]}"),
             TextColumn("{task.fields[left]}"),
         )
         with Progress(*columns, console=self.console, disable=not self.console.is_terminal) as progress:
             self._progress = progress
-            self._task = progress.add_task("", total=1.0, step="0", loss="–", speed="–", bleu="–", left="")
+            self._task = progress.add_task("", total=1.0, step="0", loss="–", speed="–", score=self._score, left="")
             yield
         self._progress = None
 
@@ -84,6 +110,13 @@ class TrainingDisplay:
                 self.console.print(f"Going on from step {event.step:,}")
             for path in event.damaged:
                 self.console.print(f"  passed over a damaged checkpoint: {escape(path)}")
+        elif isinstance(event, Transferred):
+            new = (
+                f"new: {', '.join(event.fresh[:4])}{' …' if len(event.fresh) > 4 else ''}"
+                if event.fresh
+                else "nothing is new"
+            )
+            self.say(f"Starts from {event.model}: {event.taken} tensors taken over, {new}")
         elif isinstance(event, Halved):
             lost = f", {event.left_out} pairs left out" if event.left_out else ""
             self.console.print(
@@ -109,7 +142,7 @@ class TrainingDisplay:
         left = f"{_clock(event.seconds * (1 - share) / share)} left" if share else ""
         self._progress.update(
             self._task, completed=share, step=f"{event.step:,}", loss=f"{self._loss:.3f}", speed=speed,
-            bleu=self._bleu, left=left,
+            score=self._score, left=left,
         )  # fmt: skip
 
     def _share(self, event: Stepped) -> float:
@@ -123,11 +156,12 @@ class TrainingDisplay:
         return min(1.0, max(shares))
 
     def _show_validation(self, event: Validated) -> None:
-        self._bleu = f"{event.scores['bleu']:.1f}"
+        self._score = _scores(dict(list(event.scores.items())[:1]))
         mark = " (best)" if event.better else ""
         self.console.print(f"{_clock(event.seconds)}  step {event.step:,}: {_scores(event.scores)}{mark}")
         for sample in event.samples[:1]:
-            self.console.print(f"      {escape(sample.source)} → {escape(sample.translation)}", style="dim")
+            shown = f"{sample.source} → {sample.translation}".replace("\n", "↵")
+            self.console.print(f"      {escape(shown)}", style="dim")
 
     def _show_average(self, event: Averaged) -> None:
         steps = ", ".join(map(str, event.steps))
@@ -139,9 +173,8 @@ class TrainingDisplay:
 
 
 def _scores(scores: dict[str, float]) -> str:
-    if not scores:
-        return "unknown"
-    return f"BLEU {scores['bleu']:.1f}, chrF {scores['chrf']:.1f}, perplexity {scores['perplexity']:.2f}"
+    shown = [NAMES[name].format(value) for name, value in scores.items() if name != "loss" or len(scores) < 3]
+    return ", ".join(shown) or "unknown"
 
 
 def _sizes(vocabularies: Vocabularies) -> str:

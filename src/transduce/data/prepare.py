@@ -21,6 +21,7 @@ from transduce.data.corpus import Corpus, Pair
 from transduce.data.holdout import holdout_share, is_held_out, source_key
 from transduce.data.shards import Pairs, PairWriter
 from transduce.errors import ConfigError, InputError, nearest
+from transduce.storage import file_digest
 from transduce.text import NORMALISATION, Vocabularies
 from transduce.text.tokenizer import SubwordKind
 
@@ -51,6 +52,8 @@ class Preparation:
     """Symbols of the text that are never split."""
     language_tags: bool = False
     """Each source begins with a tag for its target language, so that one model learns several."""
+    vocabularies: Vocabularies | None = None
+    """Those of a model to start from; learned from the corpora if not given."""
     rules: CleaningRules = field(default_factory=CleaningRules)
     allow_identical: bool = False
     """For toy tasks such as copying: source and target may be the same text."""
@@ -91,7 +94,12 @@ class Preparation:
         """Changes when the files, their weights or the settings do."""
         settings = {each.name: getattr(self, each.name) for each in fields(self)}
         settings |= {name: [_state(corpus) for corpus in settings[name]] for name in ("corpora", "dev")}
-        return json.dumps(settings | {"rules": asdict(self.rules), "normalisation": NORMALISATION})
+        settings |= {"rules": asdict(self.rules), "normalisation": NORMALISATION}
+        if self.vocabularies is None:
+            del settings["vocabularies"]
+        else:
+            settings["vocabularies"] = [blake2b(each).hexdigest() for each in self.vocabularies.files().values()]
+        return json.dumps(settings)
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,8 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
         (directory / "prepared.json.part").write_text(contents, encoding="utf-8")
         (directory / "prepared.json.part").replace(summary)
     try:
-        return _read(directory, preparation.shared)
+        given = preparation.vocabularies
+        return _read(directory, preparation.shared if given is None else given.shared)
     except FileNotFoundError as error:
         raise InputError(
             f"the prepared data is incomplete: {error.filename} is missing.",
@@ -169,7 +178,7 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> dict[st
     learned_from = [pair for pair in sample if not measured(pair.source)]
     if not learned_from:
         raise _too_few(preparation, counts)
-    vocabularies = Vocabularies.learn(
+    vocabularies = preparation.vocabularies or Vocabularies.learn(
         learned_from,
         preparation.vocab_size,
         preparation.kind,
@@ -245,15 +254,7 @@ def _encode(vocabularies: Vocabularies, pairs: list[Pair], language: str | None,
 def _state(corpus: Corpus) -> list[Any]:
     """What changes when a corpus does: its contents, not where the files lie or how old they are."""
     files = [path for path in (corpus.source, corpus.target) if path]
-    return [[_digest(path) for path in files], corpus.weight, corpus.direction]
-
-
-def _digest(path: Path) -> str:
-    digest = blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    return [[file_digest(path) for path in files], corpus.weight, corpus.direction]
 
 
 def _sample(pairs: Iterable[Pair]) -> list[Pair]:

@@ -124,6 +124,10 @@ class Pairs:
         """The ids of one sentence."""
         return self._ids[side].read(*self._span(side, index))
 
+    def stream(self, side: str, start: int, end: int) -> Ids:
+        """The ids `start` … `end`-1 of a side, across sentences: all texts one after the other."""
+        return self._ids[side].read(start, end)
+
     def _span(self, side: str, index: int) -> tuple[int, int]:
         """Where the ids of a sentence start and end."""
         ends = self._ends[side].read(max(index, 1) - 1, index + 1)

@@ -5,6 +5,8 @@ Shapes: B sentences still searched, K beams, V vocabulary, P longest prefix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -32,12 +34,16 @@ UNLIKELY = -1e9
 
 
 def decode(
-    stepper: Stepper[State], source_ids: Tensor, options: DecodingOptions | None = None
+    stepper: Stepper[State],
+    source_ids: Tensor,
+    options: DecodingOptions | None = None,
+    watch: Callable[[Tensor], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate a batch of source ids [B,S]: for each sentence its hypotheses, best first.
 
     Search ends for a sentence as soon as no live hypothesis can still come among its best, and not before; the
-    sentence then leaves the batch. What is found does not depend on what else is in the batch.
+    sentence then leaves the batch. What is found does not depend on what else is in the batch. `watch` is shown
+    after each step what is written so far of those that go on, [B,K,T].
     """
     options = options or DecodingOptions()
     _check_batch(source_ids)
@@ -67,6 +73,8 @@ def decode(
             rows_BK = beams.advance(*chosen)
             if len(rows_BK) == 0:
                 return beams.results
+            if watch is not None:
+                watch(beams.written_BKT)
             stepper.reorder(state, rows_BK)
             logits = stepper.step(state, beams.written_BKT[..., -1].reshape(-1, 1))
 

@@ -104,12 +104,12 @@ class CTranslate2Engine(Engine):
             # The workers take the longest first: in that order there is always something to do while they work.
             for place in sorted(range(len(short)), key=lambda place: -len(sources[short[place]])):
                 result = results[place].result()
-                texts: list[list[str]] = result.hypotheses  # made anew whenever it is asked for
-                # Whoever comes near its own limit may have been cut at the longest one's: such sentences are rare.
-                if self._hurried:
-                    texts = [pieces[: limits[place] - 1] for pieces in texts]
-                if self._hurried or max(map(len, texts)) + 1 < limits[place]:
-                    found[short[place]] = self._ranked(texts, result.scores, penalties, options.n_best)
+                # Whoever comes to its own limit may have been cut at the longest one's. Only if such a hypothesis is
+                # among the best does it matter: with its end of sentence it would have scored lower still.
+                texts = [pieces[: limits[place] - 1] for pieces in result.hypotheses]
+                best = self._ranked(texts, result.scores, penalties, options.n_best)
+                if self._hurried or all(len(each.tokens) < limits[place] for each in best):
+                    found[short[place]] = best
                 else:
                     left.append(short[place])
             for index, hypotheses in zip(left, self._slowly(left, sources, options), strict=True):

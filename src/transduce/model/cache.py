@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["DecoderState", "KeyValueCache", "KeyValues", "LayerState"]
+__all__ = ["CausalState", "DecoderState", "KeyValueCache", "KeyValues", "LayerState"]
 
 
 class KeyValues(NamedTuple):
@@ -112,3 +112,17 @@ class DecoderState:
         if self.memory_mask is not None:
             self.memory_mask = self.memory_mask[stay_B]
         self.beams = rows_BK.size(1)
+
+
+@dataclass
+class CausalState:
+    """What a decoder that stands alone remembers of a batch: of each layer the tokens so far."""
+
+    layers: list[KeyValueCache]
+    length: int = 0
+    """Number of positions so far."""
+
+    def reorder(self, rows_BK: Tensor) -> None:
+        """Keep K beams for each of B texts: `rows_BK` says which rows of the present state they are."""
+        for layer in self.layers:
+            layer.reorder(rows_BK.flatten())

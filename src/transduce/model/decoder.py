@@ -14,7 +14,7 @@ from transduce.model.layers import DecoderLayer, make_norm
 from transduce.model.masks import causal_mask
 from transduce.model.positions import AttentionPositions
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "causal_pattern"]
 
 
 class Decoder(nn.Module):
@@ -35,7 +35,7 @@ class Decoder(nn.Module):
         cross_record: list[Tensor] | None = None,
     ) -> Tensor:
         """All positions of an embedded target [B,T,D] at once, each blind to those after it."""
-        pattern, memory_pattern = self._pattern(x_BTD, start=0), Pattern(memory_mask)
+        pattern, memory_pattern = causal_pattern(self.positions, x_BTD, start=0), Pattern(memory_mask)
         for layer in self._layers():
             memory = layer.cross_attention.keys_and_values(memory_BSD)
             x_BTD = layer(x_BTD, pattern, memory, memory_pattern, None, record, cross_record)
@@ -54,7 +54,7 @@ class Decoder(nn.Module):
 
     def step(self, x_RTD: Tensor, state: DecoderState) -> Tensor:
         """The next T positions (one, or a prefix at once) of each row; the state grows by them."""
-        pattern, memory_pattern = self._pattern(x_RTD, state.length), Pattern(state.memory_mask)
+        pattern, memory_pattern = causal_pattern(self.positions, x_RTD, state.length), Pattern(state.memory_mask)
         for layer, past in zip(self._layers(), state.layers, strict=True):
             x_RTD = layer(x_RTD, pattern, past.memory, memory_pattern, past.past)
         state.length += x_RTD.size(1)
@@ -64,9 +64,10 @@ class Decoder(nn.Module):
     def _layers(self) -> Iterator[DecoderLayer]:
         return iter(cast(Iterable[DecoderLayer], self.layers))  # torch types the items of a list as any module
 
-    def _pattern(self, x_BTD: Tensor, start: int) -> Pattern:
-        """Positions start … start+T-1 looking at 0 … start+T-1."""
-        new, end = x_BTD.size(1), start + x_BTD.size(1)
-        mask = causal_mask(new, end, x_BTD.device) if new > 1 else None  # a single new position may see all
-        bias, rotation = self.positions(start, end, like=x_BTD)
-        return Pattern(mask, bias, rotation, causal=start == 0 and new > 1)
+
+def causal_pattern(positions: AttentionPositions, x_BTD: Tensor, start: int) -> Pattern:
+    """Positions start … start+T-1 looking at 0 … start+T-1, each at itself and at what comes before it."""
+    new, end = x_BTD.size(1), start + x_BTD.size(1)
+    mask = causal_mask(new, end, x_BTD.device) if new > 1 else None  # a single new position may see all
+    bias, rotation = positions(start, end, like=x_BTD)
+    return Pattern(mask, bias, rotation, causal=start == 0 and new > 1)

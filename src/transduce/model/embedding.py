@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor, nn
 
 from transduce.model.config import TransformerConfig
 from transduce.model.dropout import Dropout
 from transduce.model.positions import make_added_positions
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "token_table"]
 
 
 class Embedding(nn.Module):
@@ -30,3 +31,8 @@ class Embedding(nn.Module):
             x_BTD = self.positions(x_BTD, start)
         y_BTD: Tensor = self.dropout(x_BTD)
         return y_BTD
+
+
+def token_table(size: int, d_model: int) -> nn.Embedding:
+    """An undrawn embedding: `initialise` draws it, and drawing 37,000 × 512 numbers twice takes time."""
+    return nn.Embedding(size, d_model, _weight=torch.empty(size, d_model))

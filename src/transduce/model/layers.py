@@ -45,7 +45,7 @@ class Residual(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network."""
+    """Self-attention, then the feed-forward network: a layer of the encoder, and of a decoder that stands alone."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -54,9 +54,18 @@ class EncoderLayer(nn.Module):
         self.feedforward = FeedForward(config)
         self.feedforward_residual = Residual(config)
 
-    def forward(self, x_BSD: Tensor, pattern: Pattern, record: list[Tensor] | None = None) -> Tensor:
-        """[B,S,D] to [B,S,D]; attention weights go to `record` if given."""
-        x_BSD = self.attention_residual(x_BSD, lambda x: self.attention(x, pattern, record=record))
+    def forward(
+        self,
+        x_BSD: Tensor,
+        pattern: Pattern,
+        record: list[Tensor] | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
+        """[B,S,D] to [B,S,D]; attention weights go to `record` if given.
+
+        With `cache`, as a language model steps, x holds only the new positions.
+        """
+        x_BSD = self.attention_residual(x_BSD, lambda x: self.attention(x, pattern, cache=cache, record=record))
         y_BSD: Tensor = self.feedforward_residual(x_BSD, self.feedforward)
         return y_BSD
 

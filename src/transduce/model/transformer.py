@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor, nn
 
 from transduce.errors import InputError
 from transduce.model.cache import DecoderState
 from transduce.model.config import TransformerConfig
 from transduce.model.decoder import Decoder
-from transduce.model.embedding import Embedding
+from transduce.model.embedding import Embedding, token_table
 from transduce.model.encoder import Encoder
+from transduce.model.ids import check_ids
 from transduce.model.initialise import initialise
 from transduce.model.masks import padding_mask
 
@@ -47,8 +47,8 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        source_tokens = _token_table(config.vocab_size, config.d_model)
-        target_tokens = source_tokens if config.tying == "all" else _token_table(config.output_size, config.d_model)
+        source_tokens = token_table(config.vocab_size, config.d_model)
+        target_tokens = source_tokens if config.tying == "all" else token_table(config.output_size, config.d_model)
         self.source_embedding = Embedding(config, source_tokens)
         self.target_embedding = Embedding(config, target_tokens)
         self.encoder = Encoder(config)
@@ -65,7 +65,7 @@ class Transformer(nn.Module):
     def hidden(self, source_ids: Tensor, target_ids: Tensor, record: AttentionRecord | None = None) -> Tensor:
         """What `forward` projects to logits: the decoder's output [B,T,D]."""
         memory_BSD, mask = self.encode(source_ids, record)
-        _check_ids(target_ids, "target", self.config.output_size)
+        check_ids(target_ids, "target", self.config.output_size)
         if len(source_ids) != len(target_ids):
             raise InputError(
                 f"{len(source_ids)} source sequences but {len(target_ids)} target sequences.",
@@ -82,7 +82,7 @@ class Transformer(nn.Module):
 
     def encode(self, source_ids: Tensor, record: AttentionRecord | None = None) -> tuple[Tensor, Tensor | None]:
         """The encoder's output [B,S,D] and the mask [B,1,1,S] of real tokens, None if nothing is padded."""
-        _check_ids(source_ids, "source", self.config.vocab_size)
+        check_ids(source_ids, "source", self.config.vocab_size)
         mask = padding_mask(source_ids, self.config.pad_id)
         memory_BSD = self.encoder(self.source_embedding(source_ids), mask, record.encoder if record else None)
         return memory_BSD, mask
@@ -137,30 +137,3 @@ class Transformer(nn.Module):
     def reorder(self, state: DecoderState, rows: Tensor) -> None:
         """Keep K beams for each of B sentences, `rows` [B,K] being rows of the present state."""
         state.reorder(rows)
-
-
-def _token_table(size: int, d_model: int) -> nn.Embedding:
-    """An undrawn embedding: `initialise` draws it, and drawing 37,000 × 512 numbers twice takes time."""
-    return nn.Embedding(size, d_model, _weight=torch.empty(size, d_model))
-
-
-def _check_ids(ids: Tensor, side: str, size: int) -> None:
-    if not isinstance(ids, Tensor):
-        raise InputError(f"{side} ids are a {type(ids).__name__}.", remedy="Give a tensor: torch.tensor(ids).")
-    if ids.dim() != 2:
-        raise InputError(
-            f"{side} ids have shape {list(ids.shape)}.",
-            remedy="Give a batch [sentences, length]; for one sentence, ids.unsqueeze(0).",
-        )
-    if ids.dtype not in (torch.long, torch.int):
-        raise InputError(f"{side} ids are of type {ids.dtype}.", remedy="Give integers: ids.long().")
-    if ids.numel() == 0:
-        raise InputError(f"{side} ids of shape {list(ids.shape)} are empty.", remedy="Give at least one token.")
-    low, high = (int(bound) for bound in ids.aminmax())
-    if low < 0 or high >= size:
-        wrong = low if low < 0 else high
-        row, column = (ids == wrong).nonzero()[0].tolist()
-        raise InputError(
-            f"{side} id {wrong} in sequence {row}, position {column}, lies outside the vocabulary of {size} ids.",
-            remedy=f"Ids run from 0 to {size - 1}: do tokeniser and model belong together?",
-        )

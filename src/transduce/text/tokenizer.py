@@ -17,16 +17,20 @@ from transduce.text.normalise import SPACE_MARK, normalise
 if TYPE_CHECKING:
     import sentencepiece
 
-__all__ = ["BOS", "EOS", "PAD", "UNKNOWN", "SubwordKind", "Tokenizer", "check_protected"]
+__all__ = ["BOS", "EOS", "MASK", "NEWLINE", "PAD", "UNKNOWN", "SubwordKind", "Tokenizer", "check_protected"]
 
 PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3
-SubwordKind = Literal["bpe", "unigram"]
+SubwordKind = Literal["bpe", "unigram", "char"]
 
 SMALLEST_VOCABULARY = 4 + 256 + 16
 """The special ids, a byte each for what is not in the vocabulary, and something to write with."""
 
 FEW, MANY = 4, 256
 """Texts that are done one by one before SentencePiece has started a thread; texts from which a second thread pays."""
+NEWLINE = "\n"
+"""A piece of its own in vocabularies of documents, which no other one holds."""
+MASK = "<mask>"
+"""The tag that stands for a hidden piece."""
 CONTINUATION = re.compile(r"<0x[89AB][0-9A-F]>")
 """A byte that goes on with a character."""
 OURS = re.compile(r"<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|<2[A-Za-z].*>")
@@ -70,22 +74,27 @@ class Tokenizer:
         kind: SubwordKind = "bpe",
         protected: Sequence[str] = (),
         tags: Sequence[str] = (),
+        documents: bool = False,
     ) -> Tokenizer:
         """Learn a vocabulary of at most `vocab_size` pieces from texts, which are normalised first.
 
         `protected` symbols are never split; `tags` (such as "<2de>") have ids but are never read out of a text. A text
-        too small for the size gets as many pieces as it can bear.
+        too small for the size gets as many pieces as it can bear. Of `documents` nothing is normalised: their
+        spaces and line ends come back as they were (see `encode_document`).
         """
         if vocab_size < SMALLEST_VOCABULARY:
             raise ConfigError(
                 f"a vocabulary of {vocab_size} is too small.", remedy=f"Use {SMALLEST_VOCABULARY} or more."
             )
         check_protected(protected)
-        sentences = [text for text in map(normalise, texts) if text]
+        if documents:
+            sentences = [line for text in texts for line in _plain(text).split(NEWLINE) if line]
+        else:
+            sentences = [text for text in map(normalise, texts) if text]
         if not sentences:
             raise InputError("there is no text to learn a vocabulary from.", remedy="Check the corpus.")
         try:
-            return cls(_train(iter(sentences), vocab_size, kind, protected, tags))
+            return cls(_train(iter(sentences), vocab_size, kind, protected, tags, documents))
         except RuntimeError as error:
             if needed := re.search(r"smaller than required_chars. \d+ vs (\d+)", str(error)):
                 raise ConfigError(
@@ -96,11 +105,16 @@ class Tokenizer:
             bearable = re.search(r"value <= (\d+)", str(error))
             if bearable is None:
                 raise
-            return cls(_train(iter(sentences), int(bearable.group(1)), kind, protected, tags))
+            return cls(_train(iter(sentences), int(bearable.group(1)), kind, protected, tags, documents))
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, which is normalised first; without start or end of sentence."""
         ids: list[int] = self._processor.encode(normalise(text))
+        return ids
+
+    def encode_document(self, text: str) -> list[int]:
+        """Ids of a text with its line ends and spaces as they are, in a vocabulary that was learned of documents."""
+        ids: list[int] = self._processor.encode(_plain(text))
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -211,8 +225,18 @@ def check_protected(symbols: Sequence[str]) -> None:
         )
 
 
+def _plain(text: str) -> str:
+    """A document as it is, but for how its lines end and for the one character that SentencePiece takes for a space."""
+    return text.replace("\r\n", NEWLINE).replace("\r", NEWLINE).replace(SPACE_MARK, "_")
+
+
 def _train(
-    sentences: Iterator[str], vocab_size: int, kind: SubwordKind, protected: Sequence[str], tags: Sequence[str]
+    sentences: Iterator[str],
+    vocab_size: int,
+    kind: SubwordKind,
+    protected: Sequence[str],
+    tags: Sequence[str],
+    documents: bool,
 ) -> bytes:
     import sentencepiece
 
@@ -227,10 +251,12 @@ def _train(
         eos_id=EOS,
         unk_id=UNKNOWN,
         byte_fallback=True,
-        character_coverage=0.9999,
+        character_coverage=1.0 if kind == "char" else 0.9999,  # characters are all that such a vocabulary has
+        hard_vocab_limit=kind != "char",
+        add_dummy_prefix=not documents,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
-        user_defined_symbols=list(protected),
+        user_defined_symbols=[*protected, *[NEWLINE] * documents],
         control_symbols=list(tags),
         max_sentence_length=1 << 16,
         minloglevel=2,

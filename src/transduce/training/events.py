@@ -15,6 +15,7 @@ __all__ = [
     "Skipped",
     "Started",
     "Stepped",
+    "Transferred",
     "Validated",
 ]
 
@@ -112,6 +113,18 @@ class Started:
 
 
 @dataclass(frozen=True)
+class Transferred:
+    """The run starts from another model's weights."""
+
+    model: str
+    taken: int
+    """Tensors that are the other model's."""
+    fresh: list[str]
+    """Tensors that are drawn anew."""
+    step: int = 0
+
+
+@dataclass(frozen=True)
 class Resumed:
     """The run goes on from a checkpoint."""
 
@@ -130,4 +143,4 @@ class Finished:
     """False if it was stopped from outside and can go on."""
 
 
-Event = Stepped | Validated | Averaged | Skipped | Halved | Saved | Started | Resumed | Finished
+Event = Stepped | Validated | Averaged | Skipped | Halved | Saved | Started | Transferred | Resumed | Finished

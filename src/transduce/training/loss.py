@@ -6,12 +6,13 @@ tokens at a time, and their gradient is taken at once, so that nothing of that s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["LossSum", "agreement", "smoothed_cross_entropy"]
+__all__ = ["LossSum", "agreement", "regularised_loss", "smoothed_cross_entropy"]
 
 CHUNK = 256
 """Tokens projected at a time: small enough to stay in the cache, large enough to keep the cores busy."""
@@ -39,6 +40,20 @@ def smoothed_cross_entropy(
     labels_N = labels_BT[real]
     loss, nll = _ProjectedLoss.apply(hidden_BTD[real], weight_VD, labels_N, smoothing)  # type: ignore[no-untyped-call]
     return LossSum(loss, nll, len(labels_N))
+
+
+def regularised_loss(
+    forward: Callable[[], Tensor], weight_VD: Tensor, labels_BT: Tensor, pad_id: int, smoothing: float, r_drop: float
+) -> LossSum:
+    """Smoothed cross-entropy of what `forward` gives; with R-Drop of two such passes, and how far they are apart."""
+    one = forward()
+    part = smoothed_cross_entropy(one.float(), weight_VD, labels_BT, pad_id, smoothing)
+    if not r_drop:
+        return part
+    other = forward()
+    second = smoothed_cross_entropy(other.float(), weight_VD, labels_BT, pad_id, smoothing)
+    apart = agreement(one.float(), other.float(), weight_VD, labels_BT, pad_id)
+    return LossSum((part.loss + second.loss) / 2 + r_drop * apart, part.nll, part.tokens)
 
 
 def agreement(one_BTD: Tensor, other_BTD: Tensor, weight_VD: Tensor, labels_BT: Tensor, pad_id: int) -> Tensor:

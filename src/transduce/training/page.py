@@ -16,6 +16,10 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 560, 220, 52, 28
 MOST_POINTS = 400
 """Points drawn of a curve; more cannot be told apart."""
 
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1", "accuracy": "Accuracy", "perplexity": "Perplexity", "loss": "Loss"}
+"""Scores, the most telling first."""
+SMALLER_IS_BETTER = ("perplexity", "loss")
+
 Point = tuple[float, float]
 
 
@@ -27,9 +31,11 @@ def training_page(title: str, log: Path) -> str:
     means = [event for event in events if event["event"] == "Averaged"]
     charts = [
         _chart("Training loss per token", [(event["step"], event["loss"]) for event in _thinned(steps)]),
-        _chart("BLEU on the dev set", [(event["step"], event["scores"]["bleu"]) for event in checks]),
-        _chart("chrF on the dev set", [(event["step"], event["scores"]["chrf"]) for event in checks]),
-        _chart("Perplexity on the dev set", [(event["step"], event["scores"]["perplexity"]) for event in checks]),
+        *(
+            _chart(f"{name} on the dev set", [(event["step"], event["scores"][key]) for event in checks])
+            for key, name in NAMES.items()
+            if checks and key in checks[0]["scores"]
+        ),
         _chart("Learning rate", [(event["step"], event["rate"]) for event in _thinned(steps)]),
     ]
     return PAGE.format(
@@ -56,10 +62,13 @@ def _summary(steps: list[dict[str, Any]], checks: list[dict[str, Any]], means: l
     tokens, seconds = sum(event["tokens"] for event in steps), steps[-1]["seconds"]
     words = f"{len(steps):,} steps, {tokens:,} target tokens, {seconds / 60:.1f} minutes"
     if checks:
-        best = max(checks, key=lambda event: float(event["scores"]["bleu"]))
-        words += f"; best BLEU {best['scores']['bleu']:.1f} at step {best['step']:,}"
-    if means:
-        words += f"; BLEU {means[-1]['scores']['bleu']:.1f} of the mean of {len(means[-1]['steps'])} snapshots"
+        key = next(key for key in NAMES if key in checks[0]["scores"])
+        better = min if key in SMALLER_IS_BETTER else max
+        best = better(checks, key=lambda event: float(event["scores"][key]))
+        words += f"; best {NAMES[key]} {_number(best['scores'][key])} at step {best['step']:,}"
+        if means:
+            mean, count = means[-1]["scores"][key], len(means[-1]["steps"])
+            words += f"; {NAMES[key]} {_number(mean)} of the mean of {count} snapshots"
     return html.escape(words + ".")
 
 

@@ -8,14 +8,35 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from transduce.bundle import TaskName
 from transduce.errors import ConfigError, nearest
 from transduce.model.config import TransformerConfig
+from transduce.model.family import Config, Network, config_class
 from transduce.text.tokenizer import check_protected
 
-__all__ = ["Budget", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
+__all__ = ["Budget", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
 
-VOCABULARY_SIZES = {"vocab_size", "target_vocab_size"}
-"""Fields of the model that come from the tokenizer."""
+NOT_SETTINGS = {"vocab_size", "target_vocab_size", "head", "labels", "height", "width", "channels"}
+"""Fields of the model that come from the data or the task."""
+NETWORKS: dict[str, Network] = {
+    "language-model": "decoder-only",
+    "masked-language-model": "encoder-only",
+    "classification": "encoder-only",
+    "tagging": "encoder-only",
+    "image-classification": "vision",
+}
+"""What each task is learned by; those that are not here turn one sequence into another, and may choose."""
+METRICS = {
+    "language-model": "loss",
+    "masked-language-model": "loss",
+    "classification": "accuracy",
+    "tagging": "accuracy",
+    "image-classification": "accuracy",
+    "parsing": "f1",
+}
+"""What decides which weights are best; BLEU for those that are not here."""
+LABELLED = ("classification", "tagging", "image-classification")
+HEADS = {"masked-language-model": "masked", "classification": "sentence", "tagging": "token"}
 
 
 class _Part(BaseModel):
@@ -30,8 +51,8 @@ class TokenizerRecipe(_Part):
     shared: bool = True
     """One vocabulary for source and target, as in the paper; if false, one of this size each, which suits languages of
     different scripts."""
-    kind: Literal["bpe", "unigram"] = "bpe"
-    """SentencePiece's way of learning pieces."""
+    kind: Literal["bpe", "unigram", "char"] = "bpe"
+    """SentencePiece's way of learning pieces; char has a piece for each character, whatever vocab_size says."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """BPE-dropout: the chance of each merge to be left out, anew each time a sentence is seen."""
     protected: list[str] = Field(default_factory=list)
@@ -84,14 +105,29 @@ class TrainingRecipe(_Part):
     """Steps between validations."""
     checkpoint_every: int = Field(default=500, ge=1)
     """Steps between checkpoints: the most that a power cut can cost."""
-    metric: Literal["bleu", "chrf", "loss"] = "bleu"
-    """What decides which weights are best, on the dev set."""
+    metric: Literal["auto", "bleu", "chrf", "loss", "accuracy", "f1"] = "auto"
+    """What decides which weights are best, on the dev set; auto is what suits the task."""
     patience: int = Field(default=10, ge=0)
     """Validations without a better score before training ends; 0 is never."""
     compile: bool = False
     """Compile the model with PyTorch's compiler first: minutes that can pay on a GPU (untested), not on a CPU."""
     seed: int = Field(default=1, ge=0)
     """Of everything random: weights, order, dropout, segmentation."""
+
+
+class Objective(_Part):
+    """What is asked of texts that come without an answer; each setting counts for the tasks that it names."""
+
+    context: int = Field(default=256, ge=2)
+    """Tokens that a language model sees at once, and the most that the others read of a text."""
+    masked: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the tokens that a masked-language-model has to guess."""
+    span_corruption: bool = False
+    """Let text-to-text learn from plain text: to write the spans that were cut out of it."""
+    corrupted: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the tokens that span corruption cuts out."""
+    span: float = Field(default=3.0, ge=1)
+    """Mean length of such a span."""
 
 
 class Budget(_Part):
@@ -108,6 +144,12 @@ class Budget(_Part):
 class Recipe(_Part):
     """Everything that decides what a run does."""
 
+    task: TaskName = "translation"
+    """What is learned."""
+    network: Literal["transformer", "recurrent"] = "transformer"
+    """What learns to turn one text into another: the paper's network, or the recurrent one that it replaced."""
+    objective: Objective = Objective()
+    """What is asked of texts that come without an answer."""
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of TransformerConfig that differ from the paper's base model."""
     tokenizer: TokenizerRecipe = TokenizerRecipe()
@@ -147,12 +189,13 @@ class Recipe(_Part):
                 where=where,
                 remedy="Use tokenizer.kind=bpe, or tokenizer.dropout=0.",
             )
-        for name in VOCABULARY_SIZES & recipe.model.keys():
+        for name in NOT_SETTINGS & recipe.model.keys():
             raise ConfigError(
-                f"'model.{name}' is not a setting.",
+                f"'model.{name}' is not a setting: it follows from the data.",
                 where=where,
                 remedy="Set tokenizer.vocab_size, and tokenizer.shared=false for a vocabulary each, instead.",
             )
+        recipe._check_task(where)
         if not recipe.tokenizer.shared and recipe.model.get("tying") == "all":
             raise ConfigError(
                 "model.tying=all is one table for both sides, but tokenizer.shared=false is a vocabulary each.",
@@ -162,10 +205,25 @@ class Recipe(_Part):
         try:
             check_protected(recipe.tokenizer.protected)
             size = recipe.tokenizer.vocab_size  # says now what would fail after an hour of preparation
-            recipe.config(size, None if recipe.tokenizer.shared else size)
+            shared = recipe.tokenizer.shared or recipe.task in NETWORKS
+            labels = {"labels": 2} if recipe.task in LABELLED else {}
+            recipe.config(size, None if shared else size, **labels)
         except ConfigError as error:
             raise ConfigError(error.what, where=where, remedy=error.remedy) from error
         return recipe
+
+    def shaped_as(self, network: str, architecture: dict[str, Any]) -> Recipe:
+        """The recipe with the shape of a model to start from; how strongly it drops out stays the recipe's own."""
+        known = config_class(self.family).__dataclass_fields__
+        shape = {name: value for name, value in architecture.items() if name in known and name not in NOT_SETTINGS}
+        kept = {name: value for name, value in self.model.items() if "dropout" in name or name == "patch"}
+        defaults = {name: value for name, value in shape.items() if value != known[name].default}
+        defaults = {name: value for name, value in defaults.items() if "dropout" not in name}
+        if network != self.family and self.network == "transformer":  # only one of its stacks is known
+            one = "decoder_layers" if network == "decoder-only" else "encoder_layers"
+            other = {"encoder_layers", "decoder_layers"} - {one}
+            defaults |= {name: self.model.get(name, shape[one]) for name in other if name in known}
+        return self.of(self.model_dump() | {"model": defaults | kept})
 
     def with_overrides(self, overrides: list[str]) -> Recipe:
         """The recipe with `key=value` settings changed, such as `training.warmup=400` or `model.d_model=128`."""
@@ -176,6 +234,9 @@ class Recipe(_Part):
                 raise ConfigError(f"{override!r} is not a setting.", remedy="Write key=value: training.warmup=400.")
             *path, last = key.split(".")
             place: Any = values
+            if key in ("task", "network"):
+                values[key] = yaml.safe_load(text)
+                continue
             for part in path:
                 place = place.get(part) if isinstance(place, dict) else None
             if not path or not isinstance(place, dict):
@@ -195,10 +256,55 @@ class Recipe(_Part):
                 remedy="Give --steps (or budget.steps), or use training.schedule=inverse_sqrt.",
             )
 
-    def config(self, vocab_size: int, target_vocab_size: int | None = None) -> TransformerConfig:
-        """The model that the recipe describes; the second size is that of a target vocabulary of its own."""
+    @property
+    def family(self) -> Network:
+        """The network that learns the task."""
+        return NETWORKS.get(self.task, self.network)
+
+    @property
+    def learns_from_examples(self) -> bool:
+        """Whether its data is anything else than pairs of texts."""
+        return self.task in NETWORKS or self.objective.span_corruption
+
+    @property
+    def metric(self) -> str:
+        """What decides which weights are best."""
+        if self.training.metric != "auto":
+            return self.training.metric
+        return "loss" if self.objective.span_corruption else METRICS.get(self.task, "bleu")
+
+    def config(self, vocab_size: int, target_vocab_size: int | None = None, **of_data: Any) -> Config:
+        """The model that the recipe describes; the second size is that of a target vocabulary of its own.
+
+        `of_data` are fields that follow from the data, such as the number of labels or the size of pictures.
+        """
         apart = {} if target_vocab_size is None else {"target_vocab_size": target_vocab_size, "tying": "target"}
-        return TransformerConfig.base(vocab_size, **(apart | self.model))
+        if self.task in HEADS:
+            apart["head"] = HEADS[self.task]
+        return config_class(self.family).base(vocab_size, **(apart | self.model | of_data))
+
+    def _check_task(self, where: str | None) -> None:
+        """Settings that mean nothing for the task are mistakes."""
+        if self.network == "recurrent" and self.task in NETWORKS:
+            raise ConfigError(
+                f"network=recurrent turns one text into another; {self.task} is learned otherwise.",
+                where=where,
+                remedy="Leave network out, or use task=translation.",
+            )
+        if self.objective.span_corruption and self.task != "text-to-text":
+            raise ConfigError(
+                f"objective.span_corruption means nothing for {self.task}.",
+                where=where,
+                remedy="Use task=text-to-text.",
+            )
+        usual = METRICS.get(self.task, "bleu")
+        measured = ("bleu", "chrf", "loss") if usual == "bleu" else tuple(dict.fromkeys((usual, "loss")))
+        if self.metric not in measured:
+            raise ConfigError(
+                f"training.metric={self.metric} is not measured for {self.task}.",
+                where=where,
+                remedy=nearest(self.metric, measured),
+            )
 
     def dump(self) -> str:
         """As YAML; reading it gives the same recipe."""
@@ -206,9 +312,14 @@ class Recipe(_Part):
 
 
 def _known_keys() -> list[str]:
-    parts: dict[str, type[BaseModel]] = {"tokenizer": TokenizerRecipe, "training": TrainingRecipe, "budget": Budget}
+    parts: dict[str, type[BaseModel]] = {
+        "tokenizer": TokenizerRecipe,
+        "objective": Objective,
+        "training": TrainingRecipe,
+        "budget": Budget,
+    }
     settings = [f"{name}.{field}" for name, part in parts.items() for field in part.model_fields]
-    shape = [field for field in TransformerConfig.__dataclass_fields__ if field not in VOCABULARY_SIZES]
+    shape = [field for field in TransformerConfig.__dataclass_fields__ if field not in NOT_SETTINGS]
     return settings + [f"model.{field}" for field in shape]
 
 

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from transduce.errors import ConfigError
 
-__all__ = ["cosine", "inverse_sqrt", "noam"]
+if TYPE_CHECKING:
+    from transduce.training.recipe import Recipe
+
+__all__ = ["cosine", "inverse_sqrt", "learning_rate", "noam"]
+
+
+def learning_rate(recipe: Recipe, step: int, d_model: int) -> float:
+    """The rate of a step, from 1, by the recipe's schedule."""
+    settings = recipe.training
+    if settings.schedule == "noam":
+        return settings.rate * noam(step, d_model, settings.warmup)
+    if settings.schedule == "inverse_sqrt":
+        return inverse_sqrt(step, settings.rate, settings.warmup)
+    assert recipe.budget.steps is not None, "the recipe was checked"
+    return cosine(step, settings.rate, settings.warmup, total=recipe.budget.steps)
 
 
 def noam(step: int, d_model: int = 512, warmup: int = 4000) -> float:

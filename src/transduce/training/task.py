@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
+from transduce.data.batches import padded
+from transduce.data.shards import Ids
+from transduce.text.tokenizer import PAD
 from transduce.training.events import Sample
 from transduce.training.loss import LossSum
 
-__all__ = ["Task", "Validation"]
+__all__ = ["Task", "Validation", "precision", "tensor"]
 
 Batch = TypeVar("Batch")
 
@@ -54,3 +58,17 @@ class Task(Protocol[Batch]):
 
     def validate(self) -> Validation:
         """Score the module's present weights."""
+
+
+def precision(device: torch.device) -> torch.autocast:
+    """bfloat16 on GPUs that have it (untested on a GPU so far); on CPUs it is far slower than float32."""
+    fits = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return torch.autocast(device.type, torch.bfloat16, enabled=fits)
+
+
+def tensor(device: torch.device, rows: list[Ids], fill: int = PAD) -> Tensor:
+    """Rows of ids as one tensor [B, longest], filled up at the end."""
+    ids = torch.from_numpy(padded(rows, fill))
+    if device.type != "cuda":
+        return ids.to(device)
+    return ids.pin_memory().to(device, non_blocking=True)  # while the GPU is at the last batch; untested

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transduce.data.batches import BatchPlan, Indices, padded
+from transduce.data.batches import BatchPlan, Indices
 from transduce.data.prefetch import prefetched
 from transduce.data.shards import Ids, Pairs
 from transduce.decoding import DecodingOptions, decode
@@ -23,12 +23,12 @@ from transduce.model.workers import Workers
 from transduce.text import Tokenizer, Vocabularies
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 from transduce.training.events import Sample
-from transduce.training.loss import LossSum, agreement, smoothed_cross_entropy
+from transduce.training.loss import LossSum, regularised_loss
 from transduce.training.recipe import Recipe
-from transduce.training.schedule import cosine, inverse_sqrt, noam
-from transduce.training.task import Validation
+from transduce.training.schedule import learning_rate
+from transduce.training.task import Validation, precision, tensor
 
-__all__ = ["DevSet", "TranslationBatch", "TranslationTask"]
+__all__ = ["DevSet", "TranslationBatch", "TranslationTask", "with_unknowns"]
 
 DECODE_TOKENS = 4000
 """Source tokens that are decoded at once in validation."""
@@ -79,17 +79,20 @@ class TranslationTask:
 
     def loss(self, batch: TranslationBatch) -> LossSum:
         """Label-smoothed cross-entropy, summed over the target tokens."""
-        settings, weight = self.recipe.training, self.module.projection.weight
-        source = self._with_unknowns(batch.source) if settings.word_dropout and self.module.training else batch.source
-        with self._precision():
-            hidden = self._hidden(source, batch.target)
-            other = self._hidden(source, batch.target) if settings.r_drop and self.module.training else None
-        part = smoothed_cross_entropy(hidden.float(), weight, batch.labels, PAD, settings.label_smoothing)
-        if other is None:
-            return part
-        second = smoothed_cross_entropy(other.float(), weight, batch.labels, PAD, settings.label_smoothing)
-        apart = agreement(hidden.float(), other.float(), weight, batch.labels, PAD)
-        return LossSum((part.loss + second.loss) / 2 + settings.r_drop * apart, part.nll, part.tokens)
+        settings, training = self.recipe.training, self.module.training
+        source = batch.source
+        if settings.word_dropout and training:
+            source = with_unknowns(source, settings.word_dropout, keep=self._tags)
+
+        def forward() -> Tensor:
+            with precision(self.device):
+                hidden: Tensor = self._hidden(source, batch.target)
+            return hidden
+
+        r_drop = settings.r_drop if training else 0.0
+        return regularised_loss(
+            forward, self.module.projection.weight, batch.labels, PAD, settings.label_smoothing, r_drop
+        )
 
     def size(self, batch: TranslationBatch) -> int:
         """Numbers in a layer's output: tokens of both sides, padding included, times their width."""
@@ -104,13 +107,7 @@ class TranslationTask:
 
     def rate(self, step: int) -> float:
         """The learning rate of the recipe's schedule."""
-        settings = self.recipe.training
-        if settings.schedule == "noam":
-            return settings.rate * noam(step, self.module.config.d_model, settings.warmup)
-        if settings.schedule == "inverse_sqrt":
-            return inverse_sqrt(step, settings.rate, settings.warmup)
-        assert self.recipe.budget.steps is not None, "the recipe was checked"
-        return cosine(step, settings.rate, settings.warmup, total=self.recipe.budget.steps)
+        return learning_rate(self.recipe, step, self.module.config.d_model)
 
     def validate(self) -> Validation:
         """Perplexity of the dev set, and BLEU and chrF of its greedy translation."""
@@ -124,22 +121,12 @@ class TranslationTask:
         references = list(self.dev.references)
         bleu, chrf = quick_bleu(translations, references), quick_chrf(translations, references)
         scores = {"bleu": bleu, "chrf": chrf, "loss": loss, "perplexity": math.exp(min(50.0, loss))}
-        decisive = -scores["loss"] if self.recipe.training.metric == "loss" else scores[self.recipe.training.metric]
-        if self.recipe.training.metric == "bleu" and bleu < 1:
+        metric = self.recipe.metric
+        decisive = -scores["loss"] if metric == "loss" else scores[metric]
+        if metric == "bleu" and bleu < 1:
             decisive = -scores["loss"]  # early on BLEU is zero for all weights alike; likelihood tells them apart
         shown = list(zip(self.dev.sources, translations, references, strict=True))[:SAMPLES]
         return Validation(scores, decisive, [Sample(*texts) for texts in shown])
-
-    def _with_unknowns(self, source: Tensor) -> Tensor:
-        """Word dropout: some source tokens become the unknown one."""
-        dropped = dropout(torch.ones(source.shape, device=source.device), self.recipe.training.word_dropout) == 0
-        dropped[:, : self._tags] = False
-        return source.masked_fill(dropped & (source > UNKNOWN), UNKNOWN)
-
-    def _precision(self) -> torch.autocast:
-        """bfloat16 on GPUs that have it (untested on a GPU so far); on CPUs it is far slower than float32."""
-        fits = self.device.type == "cuda" and torch.cuda.is_bf16_supported()
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=fits)
 
     def _likelihood(self, indices: Indices) -> tuple[float, int]:
         """Negative log-likelihood of some pairs of the dev set, and their tokens."""
@@ -160,16 +147,10 @@ class TranslationTask:
             sources, targets = self._resegmented(sources, targets, sampled)
         start, end = np.array([BOS], dtype=np.uint32), np.array([EOS], dtype=np.uint32)
         return TranslationBatch(
-            self._tensor([np.concatenate((ids, end)) for ids in sources]),
-            self._tensor([np.concatenate((start, ids)) for ids in targets]),
-            self._tensor([np.concatenate((ids, end)) for ids in targets]),
+            tensor(self.device, [np.concatenate((ids, end)) for ids in sources]),
+            tensor(self.device, [np.concatenate((start, ids)) for ids in targets]),
+            tensor(self.device, [np.concatenate((ids, end)) for ids in targets]),
         )
-
-    def _tensor(self, rows: list[Ids]) -> Tensor:
-        ids = torch.from_numpy(padded(rows, PAD))
-        if self.device.type != "cuda":
-            return ids.to(self.device)
-        return ids.pin_memory().to(self.device, non_blocking=True)  # while the GPU is at the last batch; untested
 
     def _resegmented(
         self, sources: list[Ids], targets: list[Ids], sampled: tuple[int, int]
@@ -188,3 +169,10 @@ class TranslationTask:
     def _tags(self) -> int:
         """Ids at the start of each source that are no text but ask for a language: they are never changed."""
         return int(self.recipe.tokenizer.language_tags)
+
+
+def with_unknowns(ids: Tensor, probability: float, keep: int = 0) -> Tensor:
+    """Word dropout: some tokens become the unknown one, but for the first `keep`, which are tags."""
+    dropped = dropout(torch.ones(ids.shape, device=ids.device), probability) == 0
+    dropped[:, :keep] = False
+    return ids.masked_fill(dropped & (ids > UNKNOWN), UNKNOWN)

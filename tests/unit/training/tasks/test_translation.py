@@ -16,7 +16,7 @@ from transduce.data.prepare import Preparation, Prepared, prepare
 from transduce.model import Transformer
 from transduce.text.tokenizer import UNKNOWN
 from transduce.training.recipe import Recipe
-from transduce.training.tasks.translation import DevSet, TranslationBatch, TranslationTask
+from transduce.training.tasks.translation import DevSet, TranslationBatch, TranslationTask, with_unknowns
 
 LINES = [f"{subject} {verb} the {thing}{mark}" for subject in ("We", "They", "Kofi and Ama", "Nobody")
          for verb in ("painted", "understand", "repaired", "will find") for thing in ("house", "bicycles", "question")
@@ -86,7 +86,7 @@ def test_bpe_dropout_changes_the_cut_but_neither_text_nor_tag(make: Make, shared
 def test_word_dropout_takes_words_but_never_the_tag(make: Make) -> None:
     task, prepared = make({"word_dropout": 0.5, "batch_tokens": 1000}, language_tags=True)
     batch = next(task.batches(0, 0))
-    dropped = task._with_unknowns(batch.source)
+    dropped = with_unknowns(batch.source, 0.5, keep=1)
     assert torch.equal(dropped[:, 0], batch.source[:, 0])
     assert set(batch.source[:, 0].tolist()) <= set(prepared.vocabularies.source.tags)
     words = batch.source[:, 1:] > UNKNOWN

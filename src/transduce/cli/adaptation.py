@@ -1,0 +1,78 @@
+"""What adapting a translator has changed: scores on its old dev set and on the new one, side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from transduce.bundle import Bundle
+    from transduce.data.prepare import Prepared
+
+__all__ = ["report_adaptation"]
+
+MOST = 1000
+"""Sentences of a dev set that are translated: what tells a loss from chance, in little time."""
+DROP = 1.0
+"""BLEU on the old dev set whose loss is worth a warning."""
+
+
+def report_adaptation(console: Console, old: Bundle, new: Bundle, prepared: Prepared) -> None:
+    """Translate both dev sets with both models, print the scores and keep them in the new model's scores.json."""
+    import json
+
+    from transduce.evaluation import quick_bleu
+    from transduce.storage import storage_errors, write_whole
+    from transduce.translator import Translator
+
+    if old.config.task not in ("translation", "text-to-text") or old.config.network == "encoder-only":
+        return
+    sets: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+    if (kept := _old_dev_set(old)) is not None:
+        sets["old dev set"] = kept
+    sets["new dev set"] = (prepared.dev_sources[:MOST], prepared.dev_references[:MOST])
+    scores: dict[str, dict[str, float]] = {}
+    with console.status("Measuring before and after …"):
+        for name, bundle in (("before", old), ("after", new)):
+            translator = Translator(bundle)
+            scores[name] = {
+                each: quick_bleu([one.text for one in translator.translate(list(sources))], list(references))
+                for each, (sources, references) in sets.items()
+            }
+    for name, values in scores.items():
+        console.print(f"{name}: " + ", ".join(f"BLEU {value:.1f} on the {each}" for each, value in values.items()))
+    if "old dev set" not in sets:
+        console.print(f"What {old.path} was measured on is not there, so what it may have forgotten is not known.")
+    elif (lost := scores["before"]["old dev set"] - scores["after"]["old dev set"]) > DROP:
+        console.print(
+            f"[bold]Warning:[/bold] the model has lost {lost:.1f} BLEU on what it could do before. Mix old text into "
+            "the new (several corpora, --weights), or train for fewer steps."
+        )
+    path = new.path / "scores.json"
+    with storage_errors(new.path):
+        values = json.loads(path.read_text(encoding="utf-8"))
+        values["adapted"] = {"from": str(old.path), "bleu": scores}
+        write_whole(path, (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def _old_dev_set(old: Bundle) -> tuple[Sequence[str], Sequence[str]] | None:
+    """What the old model was measured on: kept by its run, or that of the built-in corpus of its languages."""
+    from transduce.bundle import builtin_models, find_model
+    from transduce.data.builtin import BUILTIN, builtin_corpus
+
+    kept = [old.path / "run" / "prepared" / f"dev.{side}" for side in ("source", "target")]
+    if all(path.is_file() for path in kept):
+        sides = [path.read_text(encoding="utf-8").split("\n")[:-1][:MOST] for path in kept]
+        return sides[0], sides[1]
+    if old.path in [find_model(name) for name in builtin_models()]:
+        for corpus in BUILTIN.values():
+            if (corpus.source_language, corpus.target_language) == (
+                old.config.source_language,
+                old.config.target_language,
+            ):
+                pairs = list(builtin_corpus(corpus.name, "dev").pairs())[:MOST]
+                return [pair.source for pair in pairs], [pair.target for pair in pairs]
+    return None
