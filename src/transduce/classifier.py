@@ -148,7 +148,8 @@ class Filler(_Encoder):
             raise InputError("nothing is masked.", remedy=f"Write {MASK_TEXT} for what is to be guessed.")
         ids: list[int] = []
         for number, part in enumerate(parts):
-            ids += [self.vocabulary.tag(MASK)] * (number > 0) + (self.vocabulary.encode(part) if part.strip() else [])
+            encode = self.vocabulary.encode_continued if number else self.vocabulary.encode
+            ids += [self.vocabulary.tag(MASK)] * (number > 0) + (encode(part) if part.strip() else [])
         return ids
 
     def fill(self, text: str, best: int = 5) -> list[list[Guess]]:

@@ -117,6 +117,17 @@ class Tokenizer:
         ids: list[int] = self._processor.encode(_plain(text))
         return ids
 
+    def encode_continued(self, text: str) -> list[int]:
+        """Ids of a text that stands behind something else without a space, such as the full stop behind a word."""
+        ids = self.encode(text)
+        first = self.pieces(ids[:1])[0] if ids else ""
+        if not first.startswith(SPACE_MARK) or text[:1].isspace():
+            return ids
+        if first == SPACE_MARK:
+            return ids[1:]
+        rest: int = self._processor.piece_to_id(first.removeprefix(SPACE_MARK))
+        return ids if rest == UNKNOWN else [rest, *ids[1:]]
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of many texts at once."""
         if len(texts) <= FEW:
