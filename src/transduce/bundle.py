@@ -72,6 +72,8 @@ class BundleConfig:
     """What it has learned."""
     labels: list[str] = field(default_factory=list)
     """What it tells apart, if its task is to name things."""
+    context: int | None = None
+    """Tokens that a language model has read at once while it learned."""
     source_language: str | None = None
     target_language: str | None = None
     """What it translates into unless told otherwise."""

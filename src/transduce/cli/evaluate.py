@@ -34,8 +34,19 @@ def evaluate(
     beam: Beam = 4,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals."""
+    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals.
+
+    Of models for other tasks accuracy, or for those that guess words, perplexity.
+    """
     from rich.console import Console
+
+    from transduce.bundle import Bundle, find_model
+    from transduce.cli.measure import measure_examples
+
+    bundle = Bundle.open(find_model(model))
+    if bundle.config.task not in ("translation", "text-to-text", "parsing"):
+        measure_examples(bundle, source, reference, as_json)
+        return
 
     from transduce.evaluation import evaluate as measure
     from transduce.evaluation import evaluation_table

@@ -10,9 +10,11 @@ import typer
 
 import transduce
 from transduce.cli.attention import attention
+from transduce.cli.classify import classify, fill
 from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
+from transduce.cli.generate import generate
 from transduce.cli.paper import paper
 from transduce.cli.serve import serve
 from transduce.cli.train import train
@@ -29,7 +31,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, translate, evaluate, compare, score, attention, serve, export, corpora, paper):
+COMMANDS = (
+    train, translate, generate, classify, fill, evaluate, compare, score, attention, serve, export, corpora, paper
+)  # fmt: skip
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -26,11 +26,20 @@ from transduce.storage import file_digest, write_whole
 from transduce.text import Tokenizer
 from transduce.text.tokenizer import EOS, SubwordKind
 
-__all__ = ["ExamplePreparation", "Form", "PreparedExamples", "prepare_examples", "prepared_from_others"]
+__all__ = [
+    "ExamplePreparation",
+    "Form",
+    "PreparedExamples",
+    "encode_examples",
+    "prepare_examples",
+    "prepared_from_others",
+]
 
 Form = Literal["documents", "texts", "labelled", "tagged"]
 Report = Callable[[str, int], None]
 AT_ONCE = 2_000
+LONGEST = 512
+"""Tokens that are read of a text that is measured on."""
 NO_TAG = 0
 """Beside a token that does not begin a word; tag n is written as n + 1."""
 
@@ -100,6 +109,22 @@ def prepare_examples(
     labels = json.loads(summary.read_text(encoding="utf-8"))["labels"]
     vocabulary = Tokenizer.load(directory / "tokenizer.model")
     return PreparedExamples(vocabulary, Pairs(directory / "train"), Pairs(directory / "dev"), labels)
+
+
+def encode_examples(
+    files: Sequence[Path], form: Form, vocabulary: Tokenizer, labels: Sequence[str], directory: Path
+) -> Pairs:
+    """Files as ids of a vocabulary and labels that are there already; for measuring."""
+    examples = [example for path in files for example in _read(path, form)]
+    preparation = ExamplePreparation(form, files, longest=LONGEST)
+    _check_labels(examples, list(labels) if form in ("labelled", "tagged") else [], preparation)
+    if form in ("texts", "documents"):
+        examples = [Example(example.text) for example in examples]
+    numbers = {label: number for number, label in enumerate(labels)}
+    with PairWriter(directory) as writer:
+        for ids, beside in _encoded(examples, preparation, vocabulary, numbers):
+            writer.write(ids, beside)
+    return Pairs(directory)
 
 
 def prepared_from_others(preparation: ExamplePreparation, directory: Path) -> bool:
@@ -203,7 +228,7 @@ def _check_labels(dev: list[Example], labels: list[str], preparation: ExamplePre
         for name in example.names:
             if name not in known:
                 raise InputError(
-                    f"{name!r} is in the dev set but nowhere in what is learned from.",
+                    f"{name!r} is measured on but nowhere in what is learned from.",
                     where=preparation.name,
                     remedy="Correct it, or add examples of it.",
                 )

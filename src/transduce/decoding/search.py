@@ -5,6 +5,8 @@ Shapes: B sentences still searched, K beams, V vocabulary, P longest prefix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -14,6 +16,7 @@ from transduce.decoding.filters import (
     FORBIDDEN,
     forbid,
     forbid_repeated_ngrams,
+    keep_balanced,
     keep_only,
     penalise_repetition,
 )
@@ -26,15 +29,20 @@ from transduce.errors import InputError, ModelError
 __all__ = ["decode"]
 
 NO_TOKEN = -1
+UNLIKELY = -1e9
 
 
 def decode(
-    stepper: Stepper[State], source_ids: Tensor, options: DecodingOptions | None = None
+    stepper: Stepper[State],
+    source_ids: Tensor,
+    options: DecodingOptions | None = None,
+    watch: Callable[[Tensor], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate a batch of source ids [B,S]: for each sentence its hypotheses, best first.
 
     Search ends for a sentence as soon as no live hypothesis can still come among its best, and not before; the
-    sentence then leaves the batch. What is found does not depend on what else is in the batch.
+    sentence then leaves the batch. What is found does not depend on what else is in the batch. `watch` is shown
+    after each step what is written so far of those that go on, [B,K,T].
     """
     options = options or DecodingOptions()
     _check_batch(source_ids)
@@ -43,6 +51,7 @@ def decode(
     limits = _limits(stepper, source_ids, options)
     prefixes = _prefixes(stepper, options, limits)
     check_tokens(stepper, [options.suppress], "suppress")
+    _check_brackets(stepper, options, limits, prefixes)
 
     with evaluating(stepper):
         beams = Beams(torch.tensor(limits, device=source_ids.device), options)
@@ -63,6 +72,8 @@ def decode(
             rows_BK = beams.advance(*chosen)
             if len(rows_BK) == 0:
                 return beams.results
+            if watch is not None:
+                watch(beams.written_BKT)
             stepper.reorder(state, rows_BK)
             logits = stepper.step(state, beams.written_BKT[..., -1].reshape(-1, 1))
 
@@ -93,6 +104,7 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
     """Log-probabilities with −∞ for what may not be written now."""
     options, length = beams.options, beams.length
     guarded = options.no_repeat_ngram or options.repetition_penalty != 1 or eos_id in options.suppress
+    guarded = guarded or options.brackets is not None
     if not guarded and max(prefix_BP.size(1), options.min_length) <= length < int(beams.limits_B.min()) - 1:
         if options.suppress:  # in place: none of these is chosen, so nobody will ask for its probability
             suppressed = torch.tensor(options.suppress, device=log_probs_BKV.device)
@@ -100,6 +112,10 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
         return log_probs_BKV  # the usual case: all may end, none must
 
     allowed = log_probs_BKV
+    if options.brackets is not None:
+        log_probs_BKV = log_probs_BKV.clamp(min=UNLIKELY)  # what a model holds for impossible may be all that may come
+        brackets = options.brackets.of(beams.sentences_B.tolist())
+        allowed = keep_balanced(log_probs_BKV, beams.written_BKT, brackets, beams.limits_B - length, eos_id)
     if options.suppress:
         allowed = forbid(allowed, options.suppress)
     if options.repetition_penalty != 1 and length:
@@ -164,6 +180,35 @@ def _prefixes(stepper: Stepper[State], options: DecodingOptions, limits: list[in
                 remedy="Leave it out: nothing can follow it.",
             )
     return prefixes
+
+
+def _check_brackets(
+    stepper: Stepper[State], options: DecodingOptions, limits: list[int], prefixes: list[list[int]]
+) -> None:
+    """Refuse what no tree can be written with."""
+    brackets = options.brackets
+    if brackets is None:
+        return
+    check_tokens(stepper, [sorted(brackets.ids)], "brackets")
+    if stepper.eos_id in brackets.ids:
+        raise InputError(f"brackets hold the end of sentence, id {stepper.eos_id}.", remedy="Leave it out.")
+    if len(brackets.words) != len(limits):
+        raise InputError(
+            f"brackets have the words of {len(brackets.words)} sentences for {len(limits)}.",
+            remedy="Give the number of words of each sentence.",
+        )
+    for index, (words, limit, prefix) in enumerate(zip(brackets.words, limits, prefixes, strict=True)):
+        if brackets.ids & set(prefix):
+            raise InputError(
+                f"the prefix of sentence {index} holds a part of the tree.", remedy="Leave the tree to the search."
+            )
+        needed = len(prefix) + brackets.least_tokens(words)
+        if needed > limit:
+            raise InputError(
+                f"the tree of sentence {index}, of {len(words)} words, has {needed} tokens or more, but at most "
+                f"{limit} may be written.",
+                remedy="Raise max_length_extra.",
+            )
 
 
 def _padded(prefixes: list[list[int]], like: Tensor) -> Tensor:

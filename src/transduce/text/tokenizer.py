@@ -130,7 +130,7 @@ class Tokenizer:
         normalised = [normalise(text) for text in texts]
         return [
             self.encode(text)  # what must not be split is left to SentencePiece
-            if any(symbol in text for symbol in self._protected)
+            if any(symbol in text for symbol in self.protected)
             else self._merges.encode(text, dropout, generator)
             for text in normalised
         ]
@@ -199,7 +199,8 @@ class Tokenizer:
         return (PAD, BOS, UNKNOWN, *self.tags)
 
     @cached_property
-    def _protected(self) -> list[str]:
+    def protected(self) -> list[str]:
+        """The symbols that are never split."""
         return [self._processor.id_to_piece(i) for i in self._special if not self._processor.is_control(i)]
 
     @property

@@ -142,6 +142,7 @@ class ExampleLesson:
             network=self.recipe.family,
             task=self.recipe.task,
             labels=self.prepared.labels,
+            context=self.recipe.objective.context if self.recipe.task == "language-model" else None,
         )
 
     def card(self, name: str, scores: dict[str, float]) -> str:

@@ -183,7 +183,7 @@ def pixels(images: np.ndarray) -> Tensor:
         raise InputError(
             f"pictures have shape {list(images.shape)}.", remedy="Give [pictures, height, width, channels]."
         )
-    return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float() / 127.5 - 1
+    return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def _resegmented(rows: list[Ids], vocabulary: Tokenizer, dropout: float, seed: int) -> list[Ids]:

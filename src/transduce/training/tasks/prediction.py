@@ -20,7 +20,7 @@ from transduce.training.schedule import learning_rate
 from transduce.training.task import Validation, precision
 from transduce.training.tasks.translation import with_unknowns
 
-__all__ = ["IGNORED", "Examples", "Labelled", "PredictionTask"]
+__all__ = ["IGNORED", "Examples", "Labelled", "Measured", "PredictionTask"]
 
 IGNORED = -1
 """A label where nothing is asked."""
@@ -31,6 +31,15 @@ class Labelled(NamedTuple):
 
     inputs: Tensor
     labels: Tensor
+
+
+class Measured(NamedTuple):
+    """Of a set of examples."""
+
+    loss: float
+    """Negative log-likelihood of what should be said, each."""
+    right: int
+    asked: int
 
 
 class Examples(Protocol):
@@ -100,16 +109,23 @@ class PredictionTask:
 
     def validate(self) -> Validation:
         """Loss on the dev set; accuracy where labels are told apart, perplexity where tokens are."""
-        plan = list(self.dev.plan(0))
-        parts = list(self.workers.map(self._measured, plan))
-        nll, right, asked = (sum(part[place] for part in parts) for place in range(3))
-        loss = nll / max(1, asked)
+        measured = self.measure()
+        loss = measured.loss
         if self.recipe.metric == "accuracy" or self.recipe.task not in ("language-model", "masked-language-model"):
-            scores = {"accuracy": 100 * right / max(1, asked), "loss": loss}
+            scores = {"accuracy": 100 * measured.right / max(1, measured.asked), "loss": loss}
         else:
             scores = {"loss": loss, "perplexity": math.exp(min(50.0, loss))}
         decisive = -loss if self.recipe.metric == "loss" else scores["accuracy"] - min(loss, 1e3) * 1e-6
         return Validation(scores, decisive, self._samples())
+
+    def measure(self, advance: Callable[[int], None] = lambda examples: None) -> Measured:
+        """What is right on the dev set, and how probable that was; `advance` hears how many examples are done."""
+        plan, parts = list(self.dev.plan(0)), []
+        for indices, part in zip(plan, self.workers.map(self._measured, plan), strict=True):
+            parts.append(part)
+            advance(len(indices))
+        nll, right, asked = (sum(part[place] for part in parts) for place in range(3))
+        return Measured(nll / max(1, asked), int(right), int(asked))
 
     def _measured(self, indices: Indices) -> tuple[float, int, int]:
         """Of some examples of the dev set: negative log-likelihood, how many are right, how many there are."""
