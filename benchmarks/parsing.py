@@ -21,9 +21,9 @@ from transduce.data.prepare import Preparation, Prepared, prepare
 from transduce.data.treebank import TREE_RULES, Treebank, protected_symbols
 from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import InputError
-from transduce.evaluation.parsing import score_trees
+from transduce.evaluation.parsing import score_trees, tree_options
 from transduce.model import Transformer
-from transduce.parser import Parser, parsing_options
+from transduce.parser import Parser
 from transduce.text.trees import Tree, numbered
 from transduce.training.events import Event, Stepped, Validated
 from transduce.training.loop import Trainer
@@ -136,7 +136,7 @@ def measure(parser: Parser, trees: Sequence[Tree]) -> None:
 
 def unheld(parser: Parser, sentences: Sequence[Sequence[str]], beam: int) -> list[Tree | None]:
     """The trees that a parser writes when nothing holds it; None where it is no tree over the words."""
-    options = parsing_options(parser.vocabularies, [len(words) for words in sentences], beam=beam)
+    options = tree_options(parser.vocabularies, [len(words) for words in sentences], beam=beam)
     sources = parser.vocabularies.source.encode_batch([numbered(words) for words in sentences])
     decoded = parser.engine.decode(sources, options.replace(brackets=None))
     trees: list[Tree | None] = []

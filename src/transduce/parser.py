@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from transduce.errors import BundleError, InputError
+from transduce.evaluation.parsing import tree_options
 from transduce.text.penn import split_words
-from transduce.text.trees import DEEPEST, SymbolIds, Tree, numbered
+from transduce.text.trees import SymbolIds, Tree, numbered
 from transduce.translator import Translator
 
 if TYPE_CHECKING:
-    from transduce.decoding import DecodingOptions
     from transduce.engines.engine import Engine
     from transduce.text import Vocabularies
 
-__all__ = ["Parser", "parsing_options"]
-
-PAPERS = {"alpha": 0.3, "max_length_extra": 300}
-"""What the paper decodes trees with, but for its beam of 21, which costs five times as much as 4."""
+__all__ = ["Parser"]
 
 
 class Parser:
@@ -64,23 +61,7 @@ class Parser:
             if not words:
                 raise InputError(f"sentence {index + 1} has no words.", remedy="Leave empty sentences out.")
         sources = self.vocabularies.source.encode_batch([numbered(words) for words in sentences])
-        chosen = parsing_options(self.vocabularies, [len(words) for words in sentences], **options)
+        chosen = tree_options(self.vocabularies, [len(words) for words in sentences], **options)
         decoded = self.engine.decode(sources, chosen)
         written = self.vocabularies.target.decode_batch(hypotheses[0].tokens for hypotheses in decoded)
         return [Tree.of_symbols(symbols, words) for symbols, words in zip(written, sentences, strict=True)]
-
-
-def parsing_options(vocabularies: Vocabularies, words: Sequence[int], **overrides: Any) -> DecodingOptions:
-    """How to decode trees of sentences of so many words each; what is found is always a tree."""
-    from transduce.decoding import Brackets, DecodingOptions
-
-    symbols = SymbolIds.of(vocabularies.target)
-    brackets = Brackets(
-        openings=symbols.openings,
-        closings=symbols.closings,
-        words=tuple(symbols.of_words(count) for count in words),
-        deepest=DEEPEST,
-    )
-    suppressed = (*vocabularies.target.unwritten, *overrides.get("suppress", ()))
-    fixed = {"prefix": symbols.start, "brackets": brackets, "suppress": suppressed}
-    return DecodingOptions().replace(**PAPERS | overrides | fixed)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from transduce.errors import InputError
 from transduce.text.tokenizer import Tokenizer
 
-__all__ = ["DEEPEST", "TOP", "Span", "SymbolIds", "Tree", "numbered", "symbols_of"]
+__all__ = ["DEEPEST", "TOP", "Span", "SymbolIds", "Tree", "numbered", "symbols_of", "words_of"]
 
 NUMBERS = 100
 """Words that have a number of their own; in a longer sentence the next begins with 1 again."""
@@ -142,6 +142,21 @@ class SymbolIds:
 def numbered(words: Sequence[str]) -> str:
     """A sentence with a number before each word: what a parser reads."""
     return "".join(f"{number} {word}" for number, word in zip(_numbers(len(words)), words, strict=True))
+
+
+def words_of(sentence: str) -> list[str]:
+    """The words of a numbered sentence."""
+    words, place, count = [], 0, 0
+    while place < len(sentence):
+        mark = f"{_numbers(count + 1)[-1]} "
+        if not sentence.startswith(mark, place):
+            raise InputError(f"{sentence!r} is no numbered sentence.", remedy="Number its words: *1 The*2 cat.")
+        # A word holds no space, so the next number that has one behind it is not part of the word.
+        following = sentence.find(f"{_numbers(count + 2)[-1]} ", place + len(mark))
+        end = len(sentence) if following < 0 else following
+        words.append(sentence[place + len(mark) : end])
+        place, count = end, count + 1
+    return words
 
 
 def symbols_of(labels: Iterable[str]) -> list[str]:

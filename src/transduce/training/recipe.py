@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from transduce.bundle import TaskName
 from transduce.errors import ConfigError, nearest
 from transduce.model.config import TransformerConfig
-from transduce.model.family import Network, config_class
+from transduce.model.family import Config, Network, config_class
 from transduce.text.tokenizer import check_protected
 
 __all__ = ["Budget", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
@@ -32,6 +32,7 @@ METRICS = {
     "classification": "accuracy",
     "tagging": "accuracy",
     "image-classification": "accuracy",
+    "parsing": "f1",
 }
 """What decides which weights are best; BLEU for those that are not here."""
 LABELLED = ("classification", "tagging", "image-classification")
@@ -104,7 +105,7 @@ class TrainingRecipe(_Part):
     """Steps between validations."""
     checkpoint_every: int = Field(default=500, ge=1)
     """Steps between checkpoints: the most that a power cut can cost."""
-    metric: Literal["auto", "bleu", "chrf", "loss", "accuracy"] = "auto"
+    metric: Literal["auto", "bleu", "chrf", "loss", "accuracy", "f1"] = "auto"
     """What decides which weights are best, on the dev set; auto is what suits the task."""
     patience: int = Field(default=10, ge=0)
     """Validations without a better score before training ends; 0 is never."""
@@ -272,7 +273,7 @@ class Recipe(_Part):
             return self.training.metric
         return "loss" if self.objective.span_corruption else METRICS.get(self.task, "bleu")
 
-    def config(self, vocab_size: int, target_vocab_size: int | None = None, **of_data: Any) -> TransformerConfig:
+    def config(self, vocab_size: int, target_vocab_size: int | None = None, **of_data: Any) -> Config:
         """The model that the recipe describes; the second size is that of a target vocabulary of its own.
 
         `of_data` are fields that follow from the data, such as the number of labels or the size of pictures.
@@ -297,7 +298,7 @@ class Recipe(_Part):
                 remedy="Use task=text-to-text.",
             )
         usual = METRICS.get(self.task, "bleu")
-        measured = {"bleu": ("bleu", "chrf", "loss"), "loss": ("loss",), "accuracy": ("accuracy", "loss")}[usual]
+        measured = ("bleu", "chrf", "loss") if usual == "bleu" else tuple(dict.fromkeys((usual, "loss")))
         if self.metric not in measured:
             raise ConfigError(
                 f"training.metric={self.metric} is not measured for {self.task}.",
