@@ -108,7 +108,7 @@ def _translation(model: str, text: str, target: str | None, to: str | None, beam
 def _tree(model: str, text: str, beam: int | None) -> AttentionMaps:
     """A parser reads numbered words and writes brackets: what is looked at is those."""
     from transduce.attention_lens.capture import capture, check_length
-    from transduce.parser import parsing_options
+    from transduce.evaluation.parsing import tree_options
     from transduce.text.penn import split_words
     from transduce.text.trees import numbered
     from transduce.translator import Translator
@@ -120,7 +120,7 @@ def _tree(model: str, text: str, beam: int | None) -> AttentionMaps:
     vocabularies, engine = translator.vocabularies, translator.torch_engine
     source = vocabularies.source.encode(numbered(words))
     check_length(engine.model, "text", len(source) + 1)
-    options = parsing_options(vocabularies, [len(words)], **({} if beam is None else {"beam": beam}))
+    options = tree_options(vocabularies, [len(words)], **({} if beam is None else {"beam": beam}))
     written = engine.decode([source], options)[0][0].tokens
     return capture(engine.model, vocabularies, source, written, name=translator.path.resolve().name)
 
