@@ -236,7 +236,9 @@ def _guesses(
     tokens, head = tokenizer.pieces(ids), model.config.head
     if head == "masked":
         masks = [place for place, token in enumerate(tokens) if token == MASK]
-        found = _best(probabilities_SV[masks], tokenizer.pieces)
+        allowed_SV = probabilities_SV.clone()
+        allowed_SV[:, [*tokenizer.unwritten, EOS]] = 0  # what is no text cannot be hidden in one
+        found = _best(allowed_SV[masks], tokenizer.pieces)
         return [Guess("mask", place, best) for place, best in zip(masks, found, strict=True)]
     names = _names(labels, model.config.output_size)
     if head == "sentence":
