@@ -106,23 +106,23 @@ def _translation(model: str, text: str, target: str | None, to: str | None, beam
 
 
 def _tree(model: str, text: str, beam: int | None) -> AttentionMaps:
-    """A parser reads numbered words and writes brackets: what is looked at is those."""
+    """A parser reads words and writes brackets: what is looked at is those."""
     from transduce.attention_lens.capture import capture, check_length
-    from transduce.evaluation.parsing import tree_options
+    from transduce.parser import Parser
     from transduce.text.penn import split_words
-    from transduce.text.trees import numbered
     from transduce.translator import Translator
 
     words = split_words(text)
     if not words:
         raise InputError("there is no text to look at.", remedy="Give a sentence.")
     translator = Translator.load(model, engine="torch")
-    vocabularies, engine = translator.vocabularies, translator.torch_engine
-    source = vocabularies.source.encode(numbered(words))
-    check_length(engine.model, "text", len(source) + 1)
-    options = tree_options(vocabularies, [len(words)], **({} if beam is None else {"beam": beam}))
-    written = engine.decode([source], options)[0][0].tokens
-    return capture(engine.model, vocabularies, source, written, name=translator.path.resolve().name)
+    parser = Parser(translator.vocabularies, translator.engine)
+    source = parser.vocabularies.source.encode(" ".join(words))
+    check_length(translator.torch_engine.model, "text", len(source) + 1)
+    options = parser.options([words], **({} if beam is None else {"beam": beam}))
+    written = parser.engine.decode([source], options)[0][0].tokens
+    name = translator.path.resolve().name
+    return capture(translator.torch_engine.model, parser.vocabularies, source, written, name=name)
 
 
 def _picture(bundle: Bundle, given: str, index: int | None) -> PictureMaps:
