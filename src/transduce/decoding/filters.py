@@ -76,8 +76,9 @@ def keep_balanced(
 ) -> Tensor:
     """Each row may only go on with its tree: open, close what was opened last, write the next word, or end if closed.
 
-    The next word gets the probability of all words together, for it is known which one it is. `left_B` is how many tokens may still be written, the end of sentence included. Tokens that are no part of a tree,
-    such as those of a prefix, count for nothing.
+    The next word gets the probability of all words together, for it is known which one it is. `left_B` is how many
+    tokens may still be written, the end of sentence included. Tokens that are no part of a tree, such as those of a
+    prefix, count for nothing.
     """
     device = log_probs_BKV.device
     openings, closings, leaves = (

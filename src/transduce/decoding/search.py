@@ -30,6 +30,7 @@ __all__ = ["decode"]
 
 NO_TOKEN = -1
 UNLIKELY = -1e9
+"""The least that a token which may be written can be worth."""
 
 
 def decode(
@@ -113,7 +114,7 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
 
     allowed = log_probs_BKV
     if options.brackets is not None:
-        log_probs_BKV = log_probs_BKV.clamp(min=UNLIKELY)  # what a model holds for impossible may be all that may come
+        log_probs_BKV = log_probs_BKV.clamp(min=UNLIKELY)  # even what it holds for impossible may be all that fits
         brackets = options.brackets.of(beams.sentences_B.tolist())
         allowed = keep_balanced(log_probs_BKV, beams.written_BKT, brackets, beams.limits_B - length, eos_id)
     if options.suppress:
@@ -192,11 +193,7 @@ def _check_brackets(
     check_tokens(stepper, [sorted(brackets.ids)], "brackets")
     if stepper.eos_id in brackets.ids:
         raise InputError(f"brackets hold the end of sentence, id {stepper.eos_id}.", remedy="Leave it out.")
-    if len(brackets.words) != len(limits):
-        raise InputError(
-            f"brackets have the words of {len(brackets.words)} sentences for {len(limits)}.",
-            remedy="Give the number of words of each sentence.",
-        )
+    brackets.check_count(len(limits))
     for index, (words, limit, prefix) in enumerate(zip(brackets.words, limits, prefixes, strict=True)):
         if brackets.ids & set(prefix):
             raise InputError(
