@@ -109,7 +109,7 @@ class Classifier(_Encoder):
         """For each picture, bytes [N, height, width, channels], its most probable labels, best first."""
         import torch
 
-        from transduce.training.tasks.examples import pixels
+        from transduce.data.images import pixels
 
         self.bundle.require("image-classification")
         found = []
