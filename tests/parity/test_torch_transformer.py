@@ -1,10 +1,11 @@
-"""The same weights in torch.nn.Transformer give the same outputs, gradients and losses on the way."""
+"""The same weights in torch.nn.Transformer and its encoder give the same outputs, gradients and losses on the way."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transduce.model import DecoderLayer, EncoderLayer, MultiHeadAttention, Transformer, TransformerConfig
+from transduce.model.decoder_only import LanguageModel
+from transduce.model.encoder_only import EncoderConfig, EncoderOnly
 from transduce.model.layers import Residual
 from transduce.model.positions import sinusoidal_positions
 from transduce.model.workers import Workers
@@ -22,6 +25,7 @@ from transduce.training.recipe import Budget, TrainingRecipe
 from transduce.training.task import Validation
 
 D, HEADS, FF, LAYERS, VOCABULARY = 32, 4, 48, 3, 23
+Module = TypeVar("Module", bound=nn.Module)
 
 
 def make_ours(norm_position: str, activation: str) -> Transformer:
@@ -29,7 +33,10 @@ def make_ours(norm_position: str, activation: str) -> Transformer:
         VOCABULARY, d_model=D, heads=HEADS, d_ff=FF, encoder_layers=LAYERS, decoder_layers=LAYERS,
         attention_bias=True, norm_position=norm_position, activation=activation, dropout=0.0,
     )  # fmt: skip
-    model = Transformer(config)
+    return drawn(Transformer(config))
+
+
+def drawn(model: Module) -> Module:
     for parameter in model.parameters():  # so that no bias is zero and no norm is one
         nn.init.normal_(parameter, std=0.3) if parameter.dim() > 1 else nn.init.normal_(parameter, mean=0.5, std=0.3)
     return model
@@ -44,11 +51,7 @@ def make_theirs(ours: Transformer, norm_position: str, activation: str) -> nn.Tr
         copy(ours.decoder.norm, theirs.decoder.norm)
     else:
         theirs.encoder.norm = theirs.decoder.norm = None
-    for our_layer, layer in zip(ours.encoder.layers, theirs.encoder.layers, strict=True):
-        assert isinstance(our_layer, EncoderLayer)
-        copy_attention(our_layer.attention, layer.self_attn)
-        copy_feedforward(our_layer, layer)
-        copy_norms([our_layer.attention_residual, our_layer.feedforward_residual], [layer.norm1, layer.norm2])
+    copy_encoder_layers(ours.encoder.layers, theirs.encoder)
     for our_layer, layer in zip(ours.decoder.layers, theirs.decoder.layers, strict=True):
         assert isinstance(our_layer, DecoderLayer)
         copy_attention(our_layer.attention, layer.self_attn)
@@ -59,6 +62,27 @@ def make_theirs(ours: Transformer, norm_position: str, activation: str) -> nn.Tr
             [layer.norm1, layer.norm2, layer.norm3],
         )
     return theirs
+
+
+def make_their_encoder(
+    layers: nn.ModuleList, norm: nn.Module, norm_position: str, activation: str
+) -> nn.TransformerEncoder:
+    """Torch's encoder with the weights of ours, which is all that a network with one stack is made of."""
+    pre = norm_position == "pre"
+    layer = nn.TransformerEncoderLayer(D, HEADS, FF, 0.0, activation, batch_first=True, norm_first=pre)
+    theirs = nn.TransformerEncoder(layer, LAYERS, nn.LayerNorm(D) if pre else None)
+    if theirs.norm is not None:
+        copy(norm, theirs.norm)
+    copy_encoder_layers(layers, theirs)
+    return theirs
+
+
+def copy_encoder_layers(ours: nn.ModuleList, theirs: nn.TransformerEncoder) -> None:
+    for our_layer, layer in zip(ours, theirs.layers, strict=True):
+        assert isinstance(our_layer, EncoderLayer)
+        copy_attention(our_layer.attention, layer.self_attn)
+        copy_feedforward(our_layer, layer)
+        copy_norms([our_layer.attention_residual, our_layer.feedforward_residual], [layer.norm1, layer.norm2])
 
 
 def copy(ours: nn.Module, theirs: nn.Module) -> None:
@@ -128,6 +152,65 @@ def test_outputs_and_gradients_equal_torch_nn_transformer(norm_position: str, ac
         torch.testing.assert_close(
             our_layer.attention.qkv.weight.grad, layer.self_attn.in_proj_weight.grad, atol=1e-4, rtol=1e-3
         )
+
+
+def gradients_agree(
+    ours: Tensor, theirs: Tensor, our_layers: nn.ModuleList, their_layers: nn.ModuleList, embedding: nn.Parameter
+) -> None:
+    """Of the table that both are fed from, and of every weight of every layer."""
+    probe = torch.randn_like(ours)
+    ours_of = [embedding]
+    theirs_of = [embedding]
+    for our_layer, layer in zip(our_layers, their_layers, strict=True):
+        ours_of += [
+            our_layer.attention.qkv.weight, our_layer.attention.qkv.bias, our_layer.attention.output.weight,
+            our_layer.feedforward.inner.weight, our_layer.feedforward.outer.bias,
+            our_layer.attention_residual.norm.weight, our_layer.feedforward_residual.norm.bias,
+        ]  # fmt: skip
+        theirs_of += [
+            layer.self_attn.in_proj_weight, layer.self_attn.in_proj_bias, layer.self_attn.out_proj.weight,
+            layer.linear1.weight, layer.linear2.bias, layer.norm1.weight, layer.norm2.bias,
+        ]  # fmt: skip
+    our_gradients = torch.autograd.grad(ours, ours_of, probe, retain_graph=True)
+    their_gradients = torch.autograd.grad(theirs, theirs_of, probe)
+    for our_gradient, their_gradient in zip(our_gradients, their_gradients, strict=True):
+        torch.testing.assert_close(our_gradient, their_gradient, atol=1e-4, rtol=1e-3)
+
+
+ONE_STACK = {"d_model": D, "heads": HEADS, "d_ff": FF, "attention_bias": True, "dropout": 0.0}
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("norm_position", ["post", "pre"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_the_encoder_alone_equals_torch_nn_transformer_encoder(norm_position: str, activation: str) -> None:
+    kind = {"norm_position": norm_position, "activation": activation, "encoder_layers": LAYERS}
+    ours = drawn(EncoderOnly(EncoderConfig.base(VOCABULARY, head="token", labels=5, **ONE_STACK, **kind)))
+    theirs = make_their_encoder(ours.encoder.layers, ours.encoder.norm, norm_position, activation)
+    ids = torch.randint(3, VOCABULARY, (4, 9))
+    ids[1, 6:], ids[3, 2:] = 0, 0
+    our_output = ours.hidden(ids)
+    their_output = theirs(ours.embedding(ids), src_key_padding_mask=ids == 0)
+    real = ids != 0
+    torch.testing.assert_close(our_output[real], their_output[real], atol=1e-5, rtol=1e-4)
+    table = ours.embedding.tokens.weight
+    gradients_agree(our_output[real], their_output[real], ours.encoder.layers, theirs.layers, table)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("norm_position", ["post", "pre"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_the_decoder_alone_equals_torch_nn_transformer_encoder_with_a_causal_mask(
+    norm_position: str, activation: str
+) -> None:
+    kind = {"norm_position": norm_position, "activation": activation, "decoder_layers": LAYERS}
+    ours = drawn(LanguageModel(TransformerConfig.base(VOCABULARY, **ONE_STACK, **kind)))
+    theirs = make_their_encoder(ours.layers, ours.norm, norm_position, activation)
+    ids = torch.randint(3, VOCABULARY, (4, 9))
+    our_output = ours.hidden(ids)
+    their_output = theirs(ours.embedding(ids), mask=torch.ones(9, 9, dtype=torch.bool).triu(1), is_causal=True)
+    torch.testing.assert_close(our_output, their_output, atol=1e-5, rtol=1e-4)
+    gradients_agree(our_output, their_output, ours.layers, theirs.layers, ours.embedding.tokens.weight)
 
 
 class Reversing:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transduce.attention_lens.maps import Alternative, AttentionMaps, Guess, Step, Weights
 from transduce.attention_lens.patches import PictureMaps
 from transduce.attention_lens.words import Labels, labels_of
+from transduce.data.images import pixels
 from transduce.decoding.steps import evaluating
 from transduce.errors import InputError
 from transduce.model.decoder_only import LanguageModel
@@ -146,7 +147,7 @@ def capture_picture(
             remedy="Give a picture of the size that it was trained on, as [height, width, channels].",
         )
     with evaluating(model):
-        logits, record = model.with_attention(_readable(picture).to(next(model.parameters()).device))
+        logits, record = model.with_attention(pixels(picture[None]).to(next(model.parameters()).device))
         probabilities_1V = logits[0].float().softmax(-1).cpu()
     found = _best(probabilities_1V, _names(labels, config.labels), MOST_LABELS)
     tokens = config.grid[0] * config.grid[1] + 1
@@ -236,7 +237,9 @@ def _guesses(
     tokens, head = tokenizer.pieces(ids), model.config.head
     if head == "masked":
         masks = [place for place, token in enumerate(tokens) if token == MASK]
-        found = _best(probabilities_SV[masks], tokenizer.pieces)
+        allowed_SV = probabilities_SV.clone()
+        allowed_SV[:, [*tokenizer.unwritten, EOS]] = 0  # what is no text cannot be hidden in one
+        found = _best(allowed_SV[masks], tokenizer.pieces)
         return [Guess("mask", place, best) for place, best in zip(masks, found, strict=True)]
     names = _names(labels, model.config.output_size)
     if head == "sentence":
@@ -262,8 +265,3 @@ def _names(labels: Sequence[str], count: int) -> Names:
             f"the model tells {count} labels apart, and {len(labels)} have names.", remedy="Name all of them, or none."
         )
     return lambda places: [labels[place] if labels else str(place) for place in places]
-
-
-def _readable(picture: NDArray[np.uint8]) -> Tensor:
-    """[1,C,height,width] of values around 0."""
-    return torch.tensor(picture)[None].permute(0, 3, 1, 2).float() / 127.5 - 1

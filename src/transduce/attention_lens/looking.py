@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 from transduce.attention_lens.capture import capture_picture, capture_text
 from transduce.attention_lens.maps import AttentionMaps
 from transduce.attention_lens.patches import PictureMaps
-from transduce.attention_lens.words import WRITTEN_MASK
 from transduce.bundle import Bundle, TaskName
 from transduce.errors import InputError
 from transduce.model.decoder_only import LanguageModel
 from transduce.model.encoder_only import EncoderOnly
 from transduce.model.vision import VisionTransformer
 from transduce.text import Tokenizer
-from transduce.text.normalise import SPACE_MARK
-from transduce.text.tokenizer import EOS, MASK
+from transduce.text.masked import encode_masked
+from transduce.text.tokenizer import EOS
 
 __all__ = ["look_at_picture", "look_at_text"]
 
@@ -53,16 +52,5 @@ def _ids(task: TaskName, tokenizer: Tokenizer, text: str) -> list[int]:
     if task == "tagging":  # each word by itself, because each has a tag
         return [*(token for word in tokenizer.encode_batch(text.split()) for token in word), EOS]
     if task == "masked-language-model":
-        return [*_with_masks(tokenizer, text), EOS]
+        return [*encode_masked(tokenizer, text), EOS]
     return [*tokenizer.encode(text), EOS]
-
-
-def _with_masks(tokenizer: Tokenizer, text: str) -> list[int]:
-    first, *others = text.split(WRITTEN_MASK)
-    ids = tokenizer.encode(first)
-    for part in others:
-        more = tokenizer.encode(part)
-        # What follows a mask without a space, such as a full stop, is read without one.
-        joined = part[:1].strip() and more and tokenizer.pieces(more[:1]) == [SPACE_MARK]
-        ids += [tokenizer.tag(MASK), *(more[1:] if joined else more)]
-    return ids

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from transduce.errors import ConfigError, nearest
+from transduce.errors import ConfigError, InputError, nearest
 
 if TYPE_CHECKING:
     from transduce.attention_lens import AttentionMaps, Level, PictureMaps
@@ -56,10 +56,12 @@ def attention(
     if not as_json:
         _check_output(output)
     bundle = Bundle.open(find_model(model))
-    _check_options(bundle, {"--target": target, "--to": to, "--beam": beam}, index)
+    _check_options(bundle, target, to, beam, index)
     maps: AttentionMaps | PictureMaps
     if bundle.config.task == "image-classification":
         maps = _picture(bundle, text, index)
+    elif bundle.config.task == "parsing":
+        maps = _tree(model, text, beam)
     elif _writes_from_source(bundle):
         maps = _translation(model, text, target, to, beam)
     else:
@@ -103,12 +105,36 @@ def _translation(model: str, text: str, target: str | None, to: str | None, beam
     return translator.attention(text, target, to, **({} if beam is None else {"beam": beam}))
 
 
+def _tree(model: str, text: str, beam: int | None) -> AttentionMaps:
+    """A parser reads words and writes brackets: what is looked at is those."""
+    from transduce.attention_lens.capture import capture, check_length
+    from transduce.parser import Parser
+    from transduce.text.penn import split_words
+    from transduce.translator import Translator
+
+    words = split_words(text)
+    if not words:
+        raise InputError("there is no text to look at.", remedy="Give a sentence.")
+    translator = Translator.load(model, engine="torch")
+    parser = Parser(translator.vocabularies, translator.engine)
+    source = parser.vocabularies.source.encode(" ".join(words))
+    check_length(translator.torch_engine.model, "text", len(source) + 1)
+    options = parser.options([words], **({} if beam is None else {"beam": beam}))
+    written = parser.engine.decode([source], options)[0][0].tokens
+    name = translator.path.resolve().name
+    return capture(translator.torch_engine.model, parser.vocabularies, source, written, name=name)
+
+
 def _picture(bundle: Bundle, given: str, index: int | None) -> PictureMaps:
     from transduce.attention_lens.looking import look_at_picture
-    from transduce.cli.picture_argument import picture_argument
+    from transduce.cli.classify import pictures_of
 
-    picture, title = picture_argument(given, index)
-    return look_at_picture(bundle, picture, title)
+    pictures, place, name = pictures_of(given), index or 0, Path(given).name
+    if not 0 <= place < len(pictures):
+        raise InputError(
+            f"there is no picture {place}.", where=name, remedy=f"Pictures are counted from 0 to {len(pictures) - 1}."
+        )
+    return look_at_picture(bundle, pictures[place], name if len(pictures) == 1 else f"{name}:{place}")
 
 
 def _writes_from_source(bundle: Bundle) -> bool:
@@ -128,16 +154,18 @@ def _check_output(output: Path) -> None:
         raise ConfigError("the directory does not exist.", where=str(output.parent), remedy="Make it first.")
 
 
-def _check_options(bundle: Bundle, of_translation: dict[str, object], index: int | None) -> None:
+def _check_options(bundle: Bundle, target: str | None, to: str | None, beam: int | None, index: int | None) -> None:
     """Refuse options that mean nothing to a model of this task."""
     task = bundle.config.task
-    given = [name for name, value in of_translation.items() if value is not None]
-    if given and not _writes_from_source(bundle):
-        raise ConfigError(
-            f"{', '.join(given)}: nothing is translated by a model whose task is {task}.", remedy="Leave this out."
-        )
-    if index is not None and task != "image-classification":
-        raise ConfigError(f"--index is of pictures, and this model's task is {task}.", remedy="Leave it out.")
+    translates = task in ("translation", "text-to-text")
+    for name, value, fits, needs in (
+        ("--target", target, translates, "a model that translates"),
+        ("--to", to, translates, "a model that translates"),
+        ("--beam", beam, _writes_from_source(bundle), "a model that searches for what to write"),
+        ("--index", index, task == "image-classification", "a model of pictures"),
+    ):
+        if value is not None and not fits:
+            raise ConfigError(f"{name} is for {needs}; this one's task is {task}.", remedy="Leave it out.")
 
 
 def _check_target(translator: Translator, target: str | None, to: str | None) -> None:

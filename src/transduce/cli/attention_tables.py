@@ -36,7 +36,7 @@ def summarise(maps: AttentionMaps | PictureMaps) -> None:
     elif not maps.target.tokens:
         typer.echo("Nothing is masked: write [MASK] for a word, and the model fills it in.")
     for guess in by_what["next"]:
-        likely = ", ".join(f"{_shown(one.token)} {one.probability:.0%}" for one in guess.alternatives)
+        likely = ", ".join(f"{_shown(one.token)} {_percent(one.probability)}" for one in guess.alternatives)
         typer.echo(f"\nNext: {likely}")
 
 
@@ -53,15 +53,15 @@ def _written(maps: AttentionMaps) -> None:
         found = ("", "")
         if looked is not None and shares is not None:
             best = int(shares[place].argmax())
-            found = (looked.columns[best], f"{shares[place, best]:.0%}")
-        rows.append((word.text, f"{probability:.0%}", *found))
+            found = (looked.columns[best], _percent(float(shares[place, best])))
+        rows.append((word.text, _percent(probability), *found))
     _print(("word", "probability", "looks most at", "share"), rows)
 
 
 def _fillings(maps: AttentionMaps, guesses: Sequence[Guess]) -> None:
     """What each mask would be filled with."""
     rows = [
-        (str(number), _shown(one.token), f"{one.probability:.0%}")
+        (str(number), _shown(one.token), _percent(one.probability))
         for number, guess in enumerate(guesses, 1)
         for one in guess.alternatives
     ]
@@ -72,13 +72,18 @@ def _tags(maps: AttentionMaps, guesses: Sequence[Guess]) -> None:
     """Each word and its tag."""
     words = {word.first: word.text for word in maps.source.words}
     best = [(words.get(guess.place or 0, ""), guess.alternatives[0]) for guess in guesses]
-    _print(("word", "tag", "probability"), [(word, one.token, f"{one.probability:.0%}") for word, one in best])
+    _print(("word", "tag", "probability"), [(word, one.token, _percent(one.probability)) for word, one in best])
 
 
 def _labels(guesses: Sequence[Guess]) -> None:
     """The most probable labels."""
-    rows = [(one.token, f"{one.probability:.0%}") for guess in guesses for one in guess.alternatives[:5]]
+    rows = [(one.token, _percent(one.probability)) for guess in guesses for one in guess.alternatives[:5]]
     _print(("label", "probability"), rows)
+
+
+def _percent(share: float) -> str:
+    """A share as on the page."""
+    return "<1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
 def _shown(token: str) -> str:

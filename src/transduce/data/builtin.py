@@ -78,7 +78,7 @@ BUILTIN: dict[str, BuiltinCorpus] = {
         BuiltinCorpus(
             name="banking77",
             contents="labelled texts",
-            pairs={"train": 10_003, "test": 3_080},
+            pairs={"train": 9_996, "test": 3_080},
             recipe="classification",
             licence="CC BY 4.0",
             credit="Casanueva et al., 2020; PolyAI",

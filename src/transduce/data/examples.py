@@ -208,6 +208,9 @@ def _held_out(examples: list[Example], form: Form) -> tuple[list[Example], list[
         return [Example(start) for start, _ in cuts if start], [Example(end) for _, end in cuts if end]
     share = holdout_share(len(examples))
     apart = [is_held_out(example.text, share) for example in examples]
+    known = {name for example, held in zip(examples, apart, strict=True) if not held for name in example.names}
+    # What is held out is our choice: a label that would only be measured on is learned from instead.
+    apart = [held and known.issuperset(example.names) for example, held in zip(examples, apart, strict=True)]
     return (
         [example for example, held in zip(examples, apart, strict=True) if not held],
         [example for example, held in zip(examples, apart, strict=True) if held],

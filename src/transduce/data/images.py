@@ -8,18 +8,25 @@ import math
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from transduce.errors import InputError
 
-__all__ = ["Pictures", "read_array", "read_images"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Pictures", "pixels", "read_array", "read_images"]
 
 BYTES = 8
 """The kind of number, unsigned bytes, that IDX files of pictures and labels hold."""
 LARGEST = 1 << 32
 """Bytes that a file may unpack to: more is a mistake, or an attack."""
+LARGEST_LABEL = 65_535
+MOST_DIMENSIONS = 4
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,12 @@ class Pictures:
             )
         if numbers.min() < 0:
             raise InputError(f"the label {numbers.min()} is negative.", where=str(labels), remedy="Count from 0.")
+        if numbers.max() > LARGEST_LABEL:
+            raise InputError(
+                f"the label {numbers.max()} is too large: a model tells all labels below it apart as well.",
+                where=str(labels),
+                remedy=f"Number them from 0 without gaps; {LARGEST_LABEL} is the most.",
+            )
         return cls(pictures, numbers.astype(np.int64))
 
 
@@ -60,6 +73,17 @@ def read_images(path: Path) -> npt.NDArray[np.uint8]:
         )
     pictures = images.view(np.uint8)
     return pictures if pictures.ndim == 4 else pictures[..., None]
+
+
+def pixels(images: npt.NDArray[np.uint8]) -> Tensor:
+    """Bytes [N, height, width, channels] as a network sees them: numbers from -1 to 1, [N, channels, height, width]."""
+    import torch
+
+    if images.ndim != 4:
+        raise InputError(
+            f"pictures have shape {list(images.shape)}.", remedy="Give [pictures, height, width, channels]."
+        )
+    return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def read_array(path: Path) -> npt.NDArray[np.generic]:
@@ -77,12 +101,27 @@ def read_array(path: Path) -> npt.NDArray[np.generic]:
     if len(contents) > LARGEST:
         raise InputError("the file unpacks to more than 4 GiB.", where=str(path), remedy="Give it in parts.")
     if contents.startswith(b"\x93NUMPY"):
-        try:
-            array: npt.NDArray[np.generic] = np.load(io.BytesIO(contents), allow_pickle=False)
-            return array
-        except (ValueError, EOFError) as error:
-            raise InputError(f"the .npy file is damaged: {error}.", where=str(path)) from error
+        return _npy(contents, path)
     return _idx(contents, path)
+
+
+def _npy(contents: bytes, path: Path) -> npt.NDArray[np.generic]:
+    """NumPy's own format, as it stands in memory: what a header says is believed only if the numbers are there."""
+    try:
+        file = io.BytesIO(contents)
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, in_columns, kind = read(file)
+        if kind.hasobject:
+            raise ValueError("it holds Python objects, which are not loaded")
+        if len(contents) - file.tell() != math.prod(shape) * kind.itemsize:
+            raise ValueError("it is longer or shorter than its header says")
+        numbers: npt.NDArray[np.generic] = np.frombuffer(contents[file.tell() :], dtype=kind)
+        return numbers.reshape(shape, order="F" if in_columns else "C")
+    except (ValueError, TypeError, SyntaxError, TokenError) as error:  # the latter two: a header that is no header
+        raise InputError(
+            f"the .npy file is damaged: {error}.", where=str(path), remedy="Save it again with numpy.save."
+        ) from error
 
 
 def _idx(contents: bytes, path: Path) -> npt.NDArray[np.uint8]:
@@ -97,5 +136,7 @@ def _idx(contents: bytes, path: Path) -> npt.NDArray[np.uint8]:
     shape = np.frombuffer(contents[4:start][: (len(contents[4:start]) // 4) * 4], dtype=">u4").tolist()
     if len(shape) != contents[3] or len(contents) - start != math.prod(shape):
         raise InputError("the IDX file is cut off or damaged.", where=str(path), remedy="Copy it again.")
+    if len(shape) > MOST_DIMENSIONS:
+        raise InputError(f"{len(shape)} dimensions are too many for pictures or labels.", where=str(path))
     numbers: npt.NDArray[np.uint8] = np.frombuffer(contents[start:], dtype=np.uint8)
     return numbers.reshape(tuple(shape))

@@ -27,6 +27,8 @@ SMALLEST_VOCABULARY = 4 + 256 + 16
 
 FEW, MANY = 4, 256
 """Texts that are done one by one before SentencePiece has started a thread; texts from which a second thread pays."""
+AT_ONCE = 1 << 14
+"""Characters of a text that a vocabulary is learned from at a time: SentencePiece leaves out what is longer."""
 NEWLINE = "\n"
 """A piece of its own in vocabularies of documents, which no other one holds."""
 MASK = "<mask>"
@@ -91,8 +93,11 @@ class Tokenizer:
             sentences = [line for text in texts for line in _plain(text).split(NEWLINE) if line]
         else:
             sentences = [text for text in map(normalise, texts) if text]
+        sentences = [text[start : start + AT_ONCE] for text in sentences for start in range(0, len(text), AT_ONCE)]
         if not sentences:
             raise InputError("there is no text to learn a vocabulary from.", remedy="Check the corpus.")
+        if kind == "char":  # has as many as there are
+            vocab_size = SMALLEST_VOCABULARY + len(protected) + len(tags) + len(set().union(*sentences))
         try:
             return cls(_train(iter(sentences), vocab_size, kind, protected, tags, documents))
         except RuntimeError as error:
@@ -116,6 +121,17 @@ class Tokenizer:
         """Ids of a text with its line ends and spaces as they are, in a vocabulary that was learned of documents."""
         ids: list[int] = self._processor.encode(_plain(text))
         return ids
+
+    def encode_continued(self, text: str) -> list[int]:
+        """Ids of a text that stands behind something else without a space, such as the full stop behind a word."""
+        ids = self.encode(text)
+        first = self.pieces(ids[:1])[0] if ids else ""
+        if not first.startswith(SPACE_MARK) or text[:1].isspace():
+            return ids
+        if first == SPACE_MARK:
+            return ids[1:]
+        rest: int = self._processor.piece_to_id(first.removeprefix(SPACE_MARK))
+        return ids if rest == UNKNOWN else [rest, *ids[1:]]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of many texts at once."""
@@ -258,7 +274,7 @@ def _train(
         remove_extra_whitespaces=False,
         user_defined_symbols=[*protected, *[NEWLINE] * documents],
         control_symbols=list(tags),
-        max_sentence_length=1 << 16,
+        max_sentence_length=4 * AT_ONCE,  # in bytes, of which a character has at most four
         minloglevel=2,
     )
     return model.getvalue()

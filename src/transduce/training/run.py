@@ -88,7 +88,8 @@ class TrainingRun:
         torch.manual_seed(self.recipe.training.seed)
         # Built on the CPU, so that a seed gives the same weights everywhere; GPUs are used but untested so far.
         model = new_model(lesson, self.recipe)
-        transferred = transfer(start_from, model, self.recipe.family) if start_from is not None else None
+        begins = not any((self.work / "checkpoints").glob("step-*"))
+        transferred = transfer(start_from, model, self.recipe.family) if start_from is not None and begins else None
         model.to("cuda" if torch.cuda.is_available() else "cpu")
         settings = self.recipe.training
         # What is compiled is one thread's: with several, each would compile it.

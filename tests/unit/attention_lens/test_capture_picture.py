@@ -13,6 +13,7 @@ from transduce.attention_lens.capture import capture_picture
 from transduce.errors import InputError
 from transduce.model.vision import VisionConfig, VisionTransformer
 from transduce.text import Tokenizer
+from transduce.training.tasks.examples import pixels
 
 LINES = ["We painted the house.", "They repaired the bicycles.", "Kofi understands the question."] * 3
 TEXT = "They painted the bicycles."
@@ -49,9 +50,8 @@ def seen() -> PictureMaps:
 def test_the_weights_are_those_of_the_plain_record(channels: int) -> None:
     model, shown = seer(channels=channels), picture(channels)
     maps = capture_picture(model, shown)
-    scaled = torch.tensor(shown.tolist()).permute(2, 0, 1)[None] / 127.5 - 1
     with torch.inference_mode():
-        _, record = model.with_attention(scaled)
+        _, record = model.with_attention(pixels(shown[None]))  # as in training
     np.testing.assert_allclose(maps.encoder, torch.stack(record.encoder)[:, 0].numpy(), atol=1e-6)
     np.testing.assert_allclose(maps.encoder.sum(-1), 1, atol=1e-5)
     assert maps.encoder.shape == (2, 3, 7, 7)

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from transduce.errors import ConfigError, InputError
@@ -150,6 +150,57 @@ def test_a_small_text_gets_as_many_pieces_as_it_can_bear() -> None:
     tokenizer = Tokenizer.learn(["1 2 3", "3 2 1"], 8000)
     assert 260 < tokenizer.size < 300
     assert tokenizer.decode(tokenizer.encode("1 9 3")) == "1 9 3"
+
+
+# Documents, whose line ends and spaces come back
+
+
+DOCUMENT = "ACT I\n\n  Enter KOFI.\n\nKofi:\n\tÉ, what — now?\nAma: We painted the house.  Twice!\n" * 3
+
+
+@cache
+def of_documents(kind: SubwordKind) -> Tokenizer:
+    return Tokenizer.learn([DOCUMENT, *LINES], 320, kind, documents=True)
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe", "unigram"])
+@settings(max_examples=150)
+@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="▁\0"), max_size=60))
+@example(text="  two \t spaces \n\n at\u00a0both ends  ")
+@example(text="e\u0301 is not composed\u2028here\x85")
+@example(text="\r\n\r\n\n\r")
+@example(text="<s></s><unk><0x41>")
+def test_any_document_comes_back_exactly_but_for_how_its_lines_end(kind: SubwordKind, text: str) -> None:
+    ids = of_documents(kind).encode_document(text)
+    assert min(ids, default=4) > 3
+    assert of_documents(kind).decode(ids) == text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_the_one_mark_that_sentencepiece_takes_for_a_space_becomes_an_underscore() -> None:
+    assert of_documents("char").decode(of_documents("char").encode_document("under▁score")) == "under_score"
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe", "unigram"])
+def test_a_line_end_is_a_piece_that_no_other_piece_holds(kind: SubwordKind) -> None:
+    tokenizer = of_documents(kind)
+    assert [piece for piece in tokenizer.all_pieces() if "\n" in piece] == ["\n"]
+    assert tokenizer.pieces(tokenizer.encode_document("\n\nhouse")).count("\n") == 2
+
+
+def test_a_vocabulary_of_characters_has_each_and_nothing_longer() -> None:
+    tokenizer = of_documents("char")
+    text = "Enter KOFI.\n"
+    assert tokenizer.pieces(tokenizer.encode_document(text)) == list(text.replace(" ", "▁"))
+    written = set("".join([DOCUMENT, *LINES]).replace(" ", "▁")) - {"\t"}  # which SentencePiece writes as a byte
+    learned = [piece for piece in tokenizer.all_pieces() if not piece.startswith("<")]
+    assert sorted(learned) == sorted(written)
+
+
+def test_a_vocabulary_of_characters_has_even_the_rarest_and_is_as_large_as_it_must_be() -> None:
+    letters = [chr(0x4E00 + number) for number in range(400)]
+    text = "the usual letters " * 4000 + "".join(letters)  # longer than SentencePiece would take at a time
+    tokenizer = Tokenizer.learn([text], 300, "char", documents=True)
+    assert {"t", *letters} <= set(tokenizer.all_pieces())
 
 
 def test_learning_is_deterministic() -> None:

@@ -94,7 +94,7 @@ def test_word_dropout_takes_words_but_never_the_tag(make: Make) -> None:
     assert 0.4 < share < 0.6
     task, _ = make({"word_dropout": 0.5})
     batch = next(task.batches(0, 0))
-    assert (task._with_unknowns(batch.source)[:, 0] == UNKNOWN).any()  # without tags a first word is a word
+    assert (with_unknowns(batch.source, 0.5)[:, 0] == UNKNOWN).any()  # without tags a first word is a word
 
 
 @pytest.mark.parametrize("tokenizer", [{}, {"shared": False, "language_tags": True}], ids=str)
