@@ -68,4 +68,4 @@ def test_a_grammar_is_learned_from_its_trees(tmp_path: Path) -> None:
         found = parser.parse_words([tree.words() for tree in held_out])
     scores = score_trees(found, held_out)
     assert scores.unreadable == 0
-    assert scores.f1 > 95
+    assert scores.f1 > 90
