@@ -285,10 +285,15 @@ class Recipe(_Part):
             apart["head"] = HEADS[self.task]
         return config_class(self.family).base(vocab_size, **(apart | self.model | of_data))
 
-    def _check_context(self, config: TransformerConfig) -> None:
+    def _check_context(self, config: Config) -> None:
         """What is read at once must have places."""
         reads = self.learns_from_examples and self.task != "image-classification"
-        if reads and config.positions == "learned" and config.max_length < self.objective.context:
+        if (
+            reads
+            and isinstance(config, TransformerConfig)
+            and config.positions == "learned"
+            and config.max_length < self.objective.context
+        ):
             raise ConfigError(
                 f"model.max_length={config.max_length} has no place for the {self.objective.context} tokens of "
                 "objective.context.",
