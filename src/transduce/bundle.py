@@ -11,6 +11,7 @@ ctranslate2/         the same model compiled, if it has been
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -95,7 +96,7 @@ class Bundle:
     @classmethod
     def open(cls, path: Path) -> Bundle:
         """Check a directory; weights are not read yet."""
-        if not (path / "config.json").is_file():
+        if not os.path.isfile(path / "config.json"):  # which takes a name that is too long for a missing one
             raise BundleError("there is no model here: config.json is missing.", where=str(path), remedy=_hint(path))
         where = str(path / "config.json")
         try:
@@ -175,6 +176,12 @@ class Bundle:
 
     def vocabularies(self) -> Vocabularies:
         """The vocabularies, found to be those of the weights."""
+        if self.config.network == "vision":
+            raise BundleError(
+                "this model reads pictures and has no vocabulary.",
+                where=str(self.path),
+                remedy="Give a model that reads text.",
+            )
         try:
             vocabularies = Vocabularies.load(self.path, self.shares_vocabulary)
             for language in self.config.target_languages:
@@ -267,7 +274,7 @@ def _difference(expected: dict[str, list[int]], found: dict[str, list[int]]) -> 
 
 
 def _hint(path: Path) -> str:
-    if not path.exists():
+    if not os.path.exists(path):
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
         names = [entry.name for entry in beside if (entry / "config.json").is_file()] + builtin_models()
         return f"The directory does not exist. {nearest(path.name, names)}"

@@ -78,14 +78,16 @@ class Generator:
         self._check_length(len(ids), tokens)
         decoding = self._options(ids, tokens, options)
         source = torch.tensor([[self.model.bos_id, *ids]])
-        stream = _Stream(self.vocabulary.decode, len(ids), on_text)
+        start = len(self.vocabulary.decode(ids))  # some vocabularies leave a space out before the first word
+
+        def added(tokens: list[int]) -> str:
+            return self.vocabulary.decode(tokens)[start:]
+
+        stream = _Stream(added, on_text)
         single = decoding.n_best == 1 and (decoding.sampling or decoding.beam == 1)
         found = decode(self.model, source, decoding, stream.see if single and on_text else None)[0]
         results = [
-            Continuation(
-                self.vocabulary.decode(each.tokens[len(ids) :]), each.log_probability, len(each.tokens) - len(ids)
-            )
-            for each in found
+            Continuation(added(each.tokens), each.log_probability, len(each.tokens) - len(ids)) for each in found
         ]
         if on_text is not None:
             stream.finish(results[0].text)
@@ -120,13 +122,13 @@ class Generator:
 class _Stream:
     """Text as it is written: whole characters only, each once."""
 
-    def __init__(self, decode: Callable[[list[int]], str], prompt: int, on_text: Callable[[str], None] | None) -> None:
-        self._decode, self._prompt, self._on_text = decode, prompt, on_text
+    def __init__(self, added: Callable[[list[int]], str], on_text: Callable[[str], None] | None) -> None:
+        self._added, self._on_text = added, on_text
         self._said = ""
 
     def see(self, written_BKT: Tensor) -> None:
         """What is written so far, of which only the first row is looked at."""
-        text = self._decode(written_BKT[0, 0, self._prompt :].tolist())
+        text = self._added(written_BKT[0, 0].tolist())
         if not text.endswith(BROKEN):
             self._say(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -80,7 +81,7 @@ def pictures_of(what: str) -> np.ndarray:
     from transduce.data.images import read_images
 
     name, _, number = what.partition(":")
-    if Path(what).exists() or name not in BUILTIN or BUILTIN[name].contents != "pictures":
+    if os.path.exists(what) or name not in BUILTIN or BUILTIN[name].contents != "pictures":
         return read_images(Path(what))
     images = read_images(builtin_files(name, "test")[0])
     if not number:
@@ -96,7 +97,7 @@ def texts_of(what: str) -> Iterator[str]:
     """The lines of a file, or the text itself."""
     from transduce.data.corpus import read_lines
 
-    if not Path(what).is_file():
+    if not os.path.isfile(what):  # which takes a text that is too long for a name for no file
         if not what.strip():
             raise InputError("there is no text.", remedy="Give a text, or a file with one on each line.")
         return iter([what])

@@ -55,6 +55,10 @@ def example_lesson(
     from transduce.training.tasks.spans import SPANS
 
     form = FORMS[recipe.task]
+    given = None
+    if start is not None:  # where each stack has a vocabulary, that of the one which is taken over
+        vocabularies = start.vocabularies()
+        given = (vocabularies.target if recipe.task == "language-model" else vocabularies.source).model
     tags = SPANS if recipe.objective.span_corruption else (MASK,) if recipe.task == "masked-language-model" else ()
     preparation = ExamplePreparation(
         form,
@@ -64,7 +68,7 @@ def example_lesson(
         kind=recipe.tokenizer.kind,
         protected=recipe.tokenizer.protected,
         tags=tags,
-        vocabulary=start.vocabularies().source.model if start else None,
+        vocabulary=given,
         longest=recipe.objective.context,
     )
     return ExampleLesson(run.prepare_examples(preparation, report), recipe)

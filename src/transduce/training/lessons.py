@@ -15,6 +15,7 @@ from transduce.data.examples import PreparedExamples
 from transduce.data.images import Pictures
 from transduce.data.prepare import Prepared
 from transduce.decoding import DecodingOptions, decode
+from transduce.errors import InputError
 from transduce.model import Transformer
 from transduce.model.decoder_only import LanguageModel
 from transduce.model.family import Config, make_network
@@ -244,6 +245,11 @@ class PictureLesson:
     @classmethod
     def held_out(cls, pictures: Pictures, recipe: Recipe, share: float = 0.1) -> PictureLesson:
         """A lesson with a dev set taken from its own pictures, the same one each time."""
+        if len(pictures) < 2:
+            raise InputError(
+                "one picture is too few to train on some and measure on the rest.",
+                remedy="Use more, or give a dev set of your own.",
+            )
         order = np.random.default_rng(0).permutation(len(pictures))
         count = max(1, round(share * len(pictures)))
         parts = [np.sort(order[count:]), np.sort(order[:count])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from transduce.bundle import TaskName
 from transduce.errors import ConfigError, nearest
 from transduce.model.config import TransformerConfig
 from transduce.model.family import Config, Network, config_class
+from transduce.model.vision import VisionConfig
 from transduce.text.tokenizer import check_protected
 
 __all__ = ["Budget", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
@@ -206,8 +208,11 @@ class Recipe(_Part):
             check_protected(recipe.tokenizer.protected)
             size = recipe.tokenizer.vocab_size  # says now what would fail after an hour of preparation
             shared = recipe.tokenizer.shared or recipe.task in NETWORKS
-            labels = {"labels": 2} if recipe.task in LABELLED else {}
-            recipe.config(size, None if shared else size, **labels)
+            of_data: dict[str, Any] = {"labels": 2} if recipe.task in LABELLED else {}
+            if recipe.task == "image-classification":  # any picture that the patches could be cut from
+                side = recipe.model.get("patch", VisionConfig.patch)
+                of_data |= {"height": side, "width": side} if isinstance(side, int) and side > 0 else {}
+            recipe._check_context(recipe.config(size, None if shared else size, **of_data))
         except ConfigError as error:
             raise ConfigError(error.what, where=where, remedy=error.remedy) from error
         return recipe
@@ -234,12 +239,9 @@ class Recipe(_Part):
                 raise ConfigError(f"{override!r} is not a setting.", remedy="Write key=value: training.warmup=400.")
             *path, last = key.split(".")
             place: Any = values
-            if key in ("task", "network"):
-                values[key] = yaml.safe_load(text)
-                continue
             for part in path:
                 place = place.get(part) if isinstance(place, dict) else None
-            if not path or not isinstance(place, dict):
+            if not isinstance(place, dict) or (not path and key not in ("task", "network")):
                 known = _known_keys()
                 raise ConfigError(f"{key!r} is not a setting.", remedy=nearest(key, known))
             try:
@@ -283,6 +285,21 @@ class Recipe(_Part):
             apart["head"] = HEADS[self.task]
         return config_class(self.family).base(vocab_size, **(apart | self.model | of_data))
 
+    def _check_context(self, config: Config) -> None:
+        """What is read at once must have places."""
+        reads = self.learns_from_examples and self.task != "image-classification"
+        if (
+            reads
+            and isinstance(config, TransformerConfig)
+            and config.positions == "learned"
+            and config.max_length < self.objective.context
+        ):
+            raise ConfigError(
+                f"model.max_length={config.max_length} has no place for the {self.objective.context} tokens of "
+                "objective.context.",
+                remedy=f"Use model.max_length={self.objective.context}, or a smaller objective.context.",
+            )
+
     def _check_task(self, where: str | None) -> None:
         """Settings that mean nothing for the task are mistakes."""
         if self.network == "recurrent" and self.task in NETWORKS:
@@ -297,6 +314,13 @@ class Recipe(_Part):
                 where=where,
                 remedy="Use task=text-to-text.",
             )
+        for name, unset in (("language_tags", False), ("shared", True)):
+            if self.learns_from_examples and getattr(self.tokenizer, name) is not unset:
+                raise ConfigError(
+                    f"tokenizer.{name} is for pairs of texts and means nothing here.",
+                    where=where,
+                    remedy="Leave it out.",
+                )
         usual = METRICS.get(self.task, "bleu")
         measured = ("bleu", "chrf", "loss") if usual == "bleu" else tuple(dict.fromkeys((usual, "loss")))
         if self.metric not in measured:
@@ -320,7 +344,7 @@ def _known_keys() -> list[str]:
     }
     settings = [f"{name}.{field}" for name, part in parts.items() for field in part.model_fields]
     shape = [field for field in TransformerConfig.__dataclass_fields__ if field not in NOT_SETTINGS]
-    return settings + [f"model.{field}" for field in shape]
+    return ["task", "network", *settings, *(f"model.{field}" for field in shape)]
 
 
 def _explained(error: ValidationError, where: str | None) -> ConfigError:
@@ -331,4 +355,7 @@ def _explained(error: ValidationError, where: str | None) -> ConfigError:
         part = key.split(".")[0]
         known = [name for name in _known_keys() if name.startswith(f"{part}.")] or list(Recipe.model_fields)
         return ConfigError(f"{key!r} is not a setting.", where=where, remedy=nearest(key, known))
-    return ConfigError(f"{key}={first['input']!r} cannot work.", where=where, remedy=f"{first['msg']}.")
+    remedy = f"{first['msg']}."
+    if first["type"] == "literal_error":
+        remedy = nearest(str(first["input"]), re.findall(r"'([^']*)'", first["ctx"]["expected"]))
+    return ConfigError(f"{key}={first['input']!r} cannot work.", where=where, remedy=remedy)

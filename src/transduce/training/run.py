@@ -82,14 +82,14 @@ class TrainingRun:
         start_from: Bundle | None = None,
     ) -> Finished:
         """Train until the budget is spent, nothing improves or someone asks to stop."""
-        with storage_errors(self.directory):
-            self.work.mkdir(parents=True, exist_ok=True)
-            write_whole(self.work / "recipe.yaml", self.recipe.dump().encode())
         torch.manual_seed(self.recipe.training.seed)
         # Built on the CPU, so that a seed gives the same weights everywhere; GPUs are used but untested so far.
         model = new_model(lesson, self.recipe)
         begins = not any((self.work / "checkpoints").glob("step-*"))
         transferred = transfer(start_from, model, self.recipe.family) if start_from is not None and begins else None
+        with storage_errors(self.directory):  # not before, for what does not fit is given up without a trace
+            self.work.mkdir(parents=True, exist_ok=True)
+            write_whole(self.work / "recipe.yaml", self.recipe.dump().encode())
         model.to("cuda" if torch.cuda.is_available() else "cpu")
         settings = self.recipe.training
         # What is compiled is one thread's: with several, each would compile it.

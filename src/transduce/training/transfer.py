@@ -40,7 +40,8 @@ def transfer(bundle: Bundle, model: nn.Module, network: Network) -> Transferred:
             taken.append(name)
         else:
             fresh.append(name)
-    layers = [name for name in taken if ".layers." in f".{name}"]
+    # A bias may fit by chance where no matrix does.
+    layers = [name for name in taken if ".layers." in f".{name}" and state[name].dim() > 1]
     if not layers:
         raise ConfigError(
             f"nothing of the {bundle.config.network} model there fits into a {network} model of this shape.",

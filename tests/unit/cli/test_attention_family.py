@@ -40,7 +40,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     for name, (network, task, shape, labels) in KINDS.items():
         tags, symbols = ["<mask>"] * (name == "fills"), symbols_of(["S", "NP"]) if name == "parses" else []
-        tokenizer = Tokenizer.learn(LINES, 400, tags=tags, protected=symbols, documents=name == "writes")
+        tokenizer = Tokenizer.learn(LINES, 900, tags=tags, protected=symbols, documents=name == "writes")
         torch.manual_seed(3)
         size = 3 if network == "vision" else tokenizer.size
         described = asdict(config_class(network).base(vocab_size=size, **shape))

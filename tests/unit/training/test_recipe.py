@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 import transduce
 from transduce.errors import ConfigError, InputError
-from transduce.training.recipe import Budget, Recipe, TokenizerRecipe, TrainingRecipe
+from transduce.training.recipe import Budget, Objective, Recipe, TokenizerRecipe, TrainingRecipe
 from transduce.training.recipes import find_recipe, recipe_for, recipe_names
 
 SHIPPED = sorted((Path(transduce.__file__).parent / "assets" / "recipes").glob("*.yaml"))
@@ -32,6 +32,9 @@ FULL: dict[str, Any] = {
 }
 
 
+TASKS = ["language-model", "masked-language-model", "classification", "tagging", "image-classification", "text-to-text"]
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "my.yaml"
@@ -42,7 +45,9 @@ def file(tmp_path: Path) -> Path:
 
 def test_there_are_shipped_recipes() -> None:
     assert [path.stem for path in SHIPPED] == recipe_names()
-    assert {"small-corpus", "medium-corpus", "paper-base"} <= set(recipe_names())
+    assert {"small-corpus", "medium-corpus", "paper-base", "adaptation", "span-corruption"} <= set(recipe_names())
+    for task in TASKS:
+        assert find_recipe(task).task == task
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -50,10 +55,15 @@ def test_every_shipped_recipe_loads_and_says_when_to_stop(path: Path) -> None:
     recipe = find_recipe(path.stem)
     assert recipe == Recipe.load(path)
     recipe.check_budget()
-    assert recipe.config(vocab_size=recipe.tokenizer.vocab_size).vocab_size == recipe.tokenizer.vocab_size
+    of_data = {"labels": 7} if recipe.task in ("classification", "tagging", "image-classification") else {}
+    config = recipe.config(recipe.tokenizer.vocab_size, **of_data)
+    assert config.vocab_size == recipe.tokenizer.vocab_size
+    assert config.output_size == of_data.get("labels", recipe.tokenizer.vocab_size)
+    assert {name: value for name, value in vars(config).items() if name in recipe.model} == recipe.model
     assert any(limit is not None for limit in recipe.budget.model_dump().values())
     for part, values in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-        assert recipe.model_dump()[part].items() >= values.items()
+        resolved = recipe.model_dump()[part]
+        assert resolved == values if isinstance(values, str) else resolved.items() >= values.items()
 
 
 def test_the_papers_recipe_is_the_papers() -> None:
@@ -145,6 +155,11 @@ def test_a_file_that_is_not_a_recipe_is_named(file: Path, contents: bytes) -> No
         ({"training": {"warmpu": 3}}, "training.warmpu", "training.warmup"),
         ({"tokenizer": {"vocabsize": 3}}, "tokenizer.vocabsize", "tokenizer.vocab_size"),
         ({"budget": {"step": 3}}, "budget.step", "budget.steps"),
+        ({"taks": "tagging"}, "taks", "task"),
+        ({"netwrok": "recurrent"}, "netwrok", "network"),
+        ({"objectives": {}}, "objectives", "objective"),
+        ({"objective": {"contxt": 3}}, "objective.contxt", "objective.context"),
+        ({"task": "image-classification", "model": {"pacth": 7}}, "pacth", "patch"),
         ({"model": {"d_modle": 64}}, "d_modle", "d_model"),
     ],
 )
@@ -179,6 +194,13 @@ WRONG_VALUES: list[tuple[str, str, Any]] = [
     ("tokenizer", "protected", [3]),
     ("tokenizer", "language_tags", "de"),
     ("model", "target_vocab_size", 100),
+    ("objective", "context", 1),
+    ("objective", "masked", 0),
+    ("objective", "masked", 1),
+    ("objective", "span", 0.5),
+    ("objective", "span_corruption", "often"),
+    ("model", "labels", 3),
+    ("model", "head", "token"),
     ("budget", "steps", 0),
     ("budget", "minutes", -3),
     ("model", "d_model", 0),
@@ -202,7 +224,7 @@ def test_a_value_that_cannot_work_is_named_with_its_setting_and_file(
     assert caught.value.where == str(file)
 
 
-@pytest.mark.parametrize("part", ["model", "tokenizer", "training", "budget"])
+@pytest.mark.parametrize("part", ["model", "tokenizer", "objective", "training", "budget"])
 @pytest.mark.parametrize("value", [3, "words", [1]])
 def test_a_part_that_is_no_list_of_settings_is_named(part: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=rf"{part}=.* cannot work"):
@@ -241,9 +263,83 @@ def test_symbols_that_cannot_be_protected_are_named_with_the_file(file: Path) ->
     assert caught.value.where == str(file)
 
 
-@pytest.mark.parametrize("part", [TokenizerRecipe, TrainingRecipe, Budget, Recipe])
+@pytest.mark.parametrize("part", [TokenizerRecipe, TrainingRecipe, Objective, Budget, Recipe])
 def test_every_setting_is_documented(part: type[BaseModel]) -> None:
     assert all(field.description for field in part.model_fields.values())
+
+
+# What is learned
+
+
+@pytest.mark.parametrize(
+    ("task", "network", "metric", "from_examples"),
+    [
+        ("translation", "transformer", "bleu", False),
+        ("text-to-text", "transformer", "bleu", False),
+        ("language-model", "decoder-only", "loss", True),
+        ("masked-language-model", "encoder-only", "loss", True),
+        ("classification", "encoder-only", "accuracy", True),
+        ("tagging", "encoder-only", "accuracy", True),
+        ("image-classification", "vision", "accuracy", True),
+    ],
+)
+def test_a_task_is_learned_by_its_network_and_measured_by_what_suits_it(
+    task: str, network: str, metric: str, from_examples: bool
+) -> None:
+    recipe = Recipe.of({"task": task})
+    assert (recipe.family, recipe.metric, recipe.learns_from_examples) == (network, metric, from_examples)
+    assert recipe.with_overrides(["training.metric=loss"]).metric == "loss"
+
+
+def test_span_corruption_is_text_to_text_on_plain_text_measured_by_its_loss() -> None:
+    recipe = Recipe().with_overrides(["task=text-to-text", "objective.span_corruption=true"])
+    assert (recipe.family, recipe.metric, recipe.learns_from_examples) == ("transformer", "loss", True)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"task": "tagging", "network": "recurrent"}, r"network=recurrent .* tagging is learned otherwise"),
+        ({"objective": {"span_corruption": True}}, r"span_corruption means nothing for translation"),
+        ({"task": "tagging", "objective": {"span_corruption": True}}, r"means nothing for tagging.*task=text-to-text"),
+        (
+            {"task": "tagging", "training": {"metric": "bleu"}},
+            r"metric=bleu is not measured for tagging.*Valid: accuracy",
+        ),
+        (
+            {"task": "language-model", "training": {"metric": "accuracy"}},
+            r"accuracy is not measured for language-model",
+        ),
+        ({"training": {"metric": "accuracy"}}, r"accuracy is not measured for translation.*Valid: bleu, chrf, loss"),
+        ({"task": "classification", "tokenizer": {"language_tags": True}}, r"tokenizer\.language_tags .*means nothing"),
+        ({"task": "language-model", "tokenizer": {"shared": False}}, r"tokenizer\.shared .*means nothing"),
+        (
+            {"task": "language-model", "model": {"positions": "learned", "max_length": 64}},
+            r"model\.max_length=64 has no place for the 256 tokens.*Use model\.max_length=256",
+        ),
+        (
+            {"task": "classification", "model": {"positions": "learned", "max_length": 255}},
+            r"model\.max_length=255 has no place",
+        ),
+        ({"tokenizer": {"kind": "char", "dropout": 0.1}}, r"tokenizer\.dropout=0\.1 needs merges"),
+    ],
+)
+def test_settings_that_mean_nothing_for_a_task_are_refused(file: Path, values: dict[str, Any], message: str) -> None:
+    file.write_text(yaml.safe_dump(values))
+    with pytest.raises(ConfigError, match=message) as caught:
+        Recipe.load(file)
+    assert caught.value.where == str(file)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("patch", [1, 5, 8, 32])
+def test_patches_need_not_fit_pictures_that_are_not_there_yet(patch: int) -> None:
+    learned = {"positions": "learned", "max_length": 5}
+    recipe = Recipe.of({"task": "image-classification", "model": {"patch": patch, **learned}})
+    side = {"height": 2 * patch, "width": 2 * patch, "channels": 3, "labels": 2}
+    assert recipe.config(3, **side).output_size == 2
+    with pytest.raises(ConfigError, match="less than the patches"):
+        recipe.config(3, **(side | {"width": 3 * patch}))
 
 
 # Overrides
@@ -292,6 +388,12 @@ def test_overrides_change_what_they_name_and_nothing_else() -> None:
         ("model.d_model=100", "d_model=100 is not divisible by heads=8"),
         ("model.vocab_size=100", "vocab_size"),
         ("model.dropout=much", "dropout"),
+        ("taks=tagging", r"'taks' is not a setting\. Did you mean 'task'\?"),
+        ("task=taging", r"task='taging' cannot work\. Did you mean 'tagging'\?"),
+        ("task=[", r"'task=\[' has no readable value"),
+        ("network=recurent", r"network='recurent' cannot work\. Did you mean 'recurrent'\?"),
+        ("task.tagging=1", r"'task\.tagging' is not a setting"),
+        ("objective.spans=3", r"'objective\.spans' is not a setting\. Did you mean 'objective\.span'\?"),
     ],
 )
 def test_a_wrong_override_is_named(override: str, message: str) -> None:

@@ -102,7 +102,7 @@ class MaskedTexts:
 
     def _masked(self, ids: Ids, generator: np.random.Generator) -> tuple[Ids, Ids]:
         asked = generator.random(len(ids)) < self.recipe.objective.masked
-        if len(ids):
+        if len(ids) and not asked.any():  # a text of which nothing is asked would be read in vain
             asked[generator.integers(len(ids))] = True
         lot = generator.random(len(ids))
         others = generator.integers(self._special + 1, self._size, len(ids), dtype=np.uint32)
