@@ -36,7 +36,7 @@ class Scores:
         return stdev(self.values) if len(self.values) > 1 else 0.0
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.spread:.2f}"
+        return f"{self.mean:.2f}" + (f" ± {self.spread:.2f}" if len(self.values) > 1 else "")
 
 
 def by_case(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -160,6 +160,8 @@ def _verdict_of(claim: Claim, base: Scores, other: Scores) -> str:
 
 def _verdict(expected: str, base: Scores, other: Scores) -> str:
     """Whether a difference is as expected and more than twice its standard error."""
+    if min(len(base.values), len(other.values)) < 2:
+        return "one seed decides nothing"
     difference = other.mean - base.mean
     error = math.sqrt(sum(scores.spread**2 / len(scores.values) for scores in (base, other)))
     if abs(difference) <= 2 * error:
