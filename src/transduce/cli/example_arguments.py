@@ -12,7 +12,9 @@ from transduce.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from transduce.bundle import Bundle
+    from transduce.data.builtin import BuiltinCorpus
     from transduce.data.examples import Form
+    from transduce.text import Tokenizer
     from transduce.training.lessons import ExampleLesson, PictureLesson
     from transduce.training.recipe import Recipe
     from transduce.training.run import TrainingRun
@@ -55,11 +57,8 @@ def example_lesson(
     from transduce.training.tasks.spans import SPANS
 
     form = FORMS[recipe.task]
-    given = None
-    if start is not None:  # where each stack has a vocabulary, that of the one which is taken over
-        vocabularies = start.vocabularies()
-        given = (vocabularies.target if recipe.task == "language-model" else vocabularies.source).model
     tags = SPANS if recipe.objective.span_corruption else (MASK,) if recipe.task == "masked-language-model" else ()
+    given = None if start is None else _vocabulary(start, recipe, tags)
     preparation = ExamplePreparation(
         form,
         named_files(arguments, form),
@@ -68,10 +67,23 @@ def example_lesson(
         kind=recipe.tokenizer.kind,
         protected=recipe.tokenizer.protected,
         tags=tags,
-        vocabulary=given,
+        vocabulary=given.model if given else None,
         longest=recipe.objective.context,
     )
     return ExampleLesson(run.prepare_examples(preparation, report), recipe)
+
+
+def _vocabulary(start: Bundle, recipe: Recipe, tags: Sequence[str]) -> Tokenizer:
+    """That of a model to start from; where each stack has its own, of the one which is taken over."""
+    vocabularies = start.vocabularies()
+    vocabulary = vocabularies.target if recipe.task == "language-model" else vocabularies.source
+    if missing := set(tags) - set(vocabulary.pieces(vocabulary.tags)):
+        raise InputError(
+            f"the vocabulary of the model to start from has no {min(missing)}, which this recipe needs.",
+            where=str(start.path),
+            remedy="Start from a model that was trained with such a recipe, or leave out --from.",
+        )
+    return vocabulary
 
 
 def named_files(arguments: Sequence[str], form: Form, split: str = "train") -> list[Path]:
@@ -86,14 +98,18 @@ def named_files(arguments: Sequence[str], form: Form, split: str = "train") -> l
             if not os.path.exists(name) and not Path(name).suffix:
                 raise InputError(f"{name!r} is neither a file nor a built-in corpus.", remedy=nearest(name, BUILTIN))
             found.append(Path(name))
-        elif BUILTIN[name].contents not in CONTENTS.get(form, ()):
-            raise InputError(
-                f"{name} holds {BUILTIN[name].contents}, which this task does not learn from.",
-                remedy=f"Use --recipe {BUILTIN[name].recipe or 'small-corpus'}.",
-            )
         else:
+            _check_contents(BUILTIN[name], CONTENTS.get(form, ()))
             found += builtin_files(name, split)
     return found
+
+
+def _check_contents(corpus: BuiltinCorpus, suited: Sequence[str]) -> None:
+    if corpus.contents not in suited:
+        raise InputError(
+            f"{corpus.name} holds {corpus.contents}, which this task does not learn from.",
+            remedy=f"Use --recipe {corpus.recipe or 'small-corpus'}.",
+        )
 
 
 def lesson_size(lesson: ExampleLesson | PictureLesson) -> str:
@@ -124,6 +140,7 @@ def _pictures(recipe: Recipe, arguments: Sequence[str], images: Path | None, lab
 
     files = [Path(name) for name in arguments]
     if len(arguments) == 1 and arguments[0] in BUILTIN and not os.path.exists(arguments[0]):
+        _check_contents(BUILTIN[arguments[0]], ("pictures",))
         files = builtin_files(arguments[0])
     if len(files) != 2 or (images is None) != (labels is None):
         raise InputError(

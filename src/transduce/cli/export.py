@@ -63,6 +63,7 @@ def export(
         from transduce.interop.ctranslate2 import compile_model
 
         bundle = Bundle.open(find_model(model))
+        bundle.require("translation", "text-to-text", "parsing")
         text = _verified_text(bundle, verify_text) if verify else None  # before the work, so that a mistake costs none
         corpora = training_corpora(shortlist) if shortlist else []
         vocabularies = bundle.vocabularies()
@@ -104,7 +105,8 @@ def _verified_text(bundle: Bundle, given: Path | None) -> tuple[list[str], list[
         corpus = measured_corpus(given, None)
     else:
         languages = (bundle.config.source_language, bundle.config.target_language)
-        names = [one.name for one in BUILTIN.values() if (one.source_language, one.target_language) == languages]
+        pairs = [one for one in BUILTIN.values() if one.contents == "pairs"]
+        names = [one.name for one in pairs if (one.source_language, one.target_language) == languages]
         if not names:
             return None
         corpus = builtin_corpus(names[0], "dev")
