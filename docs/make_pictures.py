@@ -1,6 +1,7 @@
-"""Make the pictures of the README: the cross-attention of the example, which is trained first, lens and web page.
+"""Make the pictures of README and guides: the attention of models, two of which are trained first, lens and web page.
 
-Run it with: python docs/make_pictures.py [digits] [lens] [page]. Pages are photographed in the system's Chromium.
+Run it with: python docs/make_pictures.py [digits] [lens] [patches] [page]. Pages are photographed in the system's
+Chromium.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
@@ -78,22 +84,42 @@ def draw_digits() -> None:
 
 def draw_lens() -> None:
     """Look at a sentence through the built-in model, point at a word, take a picture of the page."""
-    from playwright.sync_api import sync_playwright
-
     from transduce import Translator
     from transduce.attention_lens import lens_page
 
     maps = Translator.load("en-de").attention(SENTENCE)
-    target = ROOT / "docs" / "pictures" / "lens.png"
+    photograph(
+        lens_page(maps), "lens", lambda page: page.locator(".lens-words-rows").get_by_role("button", name="Krankenhaus")
+    )
+
+
+def draw_patches() -> None:
+    """Train a model of handwritten digits for some minutes, look at one that it has not seen."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "transduce"]
+        model, lens = str(Path(folder) / "digits"), Path(folder) / "lens.html"
+        recipe = ["--recipe", "image-classification", "--minutes", "3"]
+        subprocess.run([*command, "train", *recipe, "mnist", "-o", model], check=True)
+        subprocess.run([*command, "attention", model, "mnist:17", "-o", str(lens)], check=True)
+        photograph(
+            lens.read_text(encoding="utf-8"), "patches", lambda page: page.locator(".lens-title").first, height=1010
+        )
+
+
+def photograph(html: str, name: str, point_at: Callable[[Page], Locator], height: int = 900) -> None:
+    """Open a page by day, point at something, take a picture."""
+    from playwright.sync_api import sync_playwright
+
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page_file = Path(folder) / "lens.html"
-        page_file.write_text(lens_page(maps), encoding="utf-8")
+        page_file.write_text(html, encoding="utf-8")
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = chromium.new_page(viewport={"width": 1280, "height": 900}, device_scale_factor=2, color_scheme="light")
+        size = {"width": 1280, "height": height}
+        page = chromium.new_page(viewport=size, device_scale_factor=2, color_scheme="light")
         page.goto(page_file.as_uri())
-        page.locator(".lens-words-rows").get_by_role("button", name="Krankenhaus").hover()
-        save(page.screenshot(), target)
+        point_at(page).hover()
+        save(page.screenshot(), ROOT / "docs" / "pictures" / f"{name}.png")
         chromium.close()
 
 
@@ -140,11 +166,13 @@ def save(photograph: bytes, target: Path) -> None:
 def main() -> None:
     """Draw what is asked for, or all."""
     torch.set_num_threads(1)
-    wanted = sys.argv[1:] or ["digits", "lens", "page"]
+    wanted = sys.argv[1:] or ["digits", "lens", "patches", "page"]
     if "digits" in wanted:
         draw_digits()
     if "lens" in wanted:
         draw_lens()
+    if "patches" in wanted:
+        draw_patches()
     if "page" in wanted:
         draw_page()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from transduce.bundle import Bundle, find_model
 from transduce.errors import InputError
+from transduce.text.masked import WRITTEN_MASK, encode_masked
 from transduce.text.tokenizer import EOS, MASK, PAD
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Classifier", "Filler", "Guess", "TaggedWord"]
 
 AT_ONCE = 64
-MASK_TEXT = "[MASK]"
-"""How people write a masked word."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class Classifier(_Encoder):
         """For each picture, bytes [N, height, width, channels], its most probable labels, best first."""
         import torch
 
-        from transduce.training.tasks.examples import pixels
+        from transduce.data.images import pixels
 
         self.bundle.require("image-classification")
         found = []
@@ -143,13 +142,9 @@ class Filler(_Encoder):
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text in which [MASK] stands for a hidden piece."""
-        parts = text.split(MASK_TEXT)
-        if len(parts) < 2:
-            raise InputError("nothing is masked.", remedy=f"Write {MASK_TEXT} for what is to be guessed.")
-        ids: list[int] = []
-        for number, part in enumerate(parts):
-            ids += [self.vocabulary.tag(MASK)] * (number > 0) + (self.vocabulary.encode(part) if part.strip() else [])
-        return ids
+        if WRITTEN_MASK not in text:
+            raise InputError("nothing is masked.", remedy=f"Write {WRITTEN_MASK} for what is to be guessed.")
+        return encode_masked(self.vocabulary, text)
 
     def fill(self, text: str, best: int = 5) -> list[list[Guess]]:
         """For each [MASK] of a text its most probable pieces, best first; a leading space begins a word."""

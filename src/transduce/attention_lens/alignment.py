@@ -47,7 +47,7 @@ class Found:
 def links(maps: AttentionMaps, source: Found, target: Found) -> Iterator[Link]:
     """For each word of the translation its source word, by the mean of all heads' cross-attention."""
     source_spans, target_spans = source.spans(maps.source), target.spans(maps.target)
-    weights_TS = maps.words()["cross"].mean()
+    weights_TS = maps.at("words", "cross").mean()
     words = [index for index, span in enumerate(source_spans) if span is not None]
     for row, target_span in zip(weights_TS, target_spans, strict=True):
         if target_span is None or not words:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.attention_lens.maps import AttentionMaps
+from transduce.attention_lens.patches import PictureMaps
 
 __all__ = ["lens_page", "static_files"]
 
@@ -25,7 +26,7 @@ def static_files() -> dict[str, Path]:
     return {path.name: path for path in sorted(folder.iterdir()) if path.suffix in (".js", ".css")}
 
 
-def lens_page(maps: AttentionMaps, **view: Any) -> str:
+def lens_page(maps: AttentionMaps | PictureMaps, **view: Any) -> str:
     """HTML that shows the maps; needs nothing but the browser that opens it.
 
     `view` is what it opens with: kind, layer and heads (numbers from 1), level.
@@ -37,7 +38,7 @@ def lens_page(maps: AttentionMaps, **view: Any) -> str:
         f"default-src 'none'; script-src '{_fingerprint(script)}'; style-src '{_fingerprint(style)}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    title = f"Attention: {maps.source.text}"
+    title = f"Attention: {maps.title}"
     return PAGE.format(
         policy=html.escape(policy, quote=False),
         title=html.escape(title),

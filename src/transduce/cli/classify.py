@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from transduce.classifier import Classifier, Guess
 
-__all__ = ["classify", "fill", "pictures_of"]
+__all__ = ["classify", "fill", "pictures_of", "texts_of"]
 
 AT_ONCE = 256
 Best = Annotated[int, typer.Option(min=1, help="Show so many guesses.")]
@@ -45,7 +45,7 @@ def classify(
         for number, guesses in enumerate(classifier.classify_pictures(pictures_of(what), best)):
             _show({"picture": number}, guesses, as_json)
         return
-    texts = _texts(what)
+    texts = texts_of(what)
     while block := list(islice(texts, AT_ONCE)):
         if classifier.bundle.config.task == "tagging":
             _show_tags(classifier, block, as_json)
@@ -93,7 +93,7 @@ def pictures_of(what: str) -> np.ndarray:
     return images[int(number) : int(number) + 1]
 
 
-def _texts(what: str) -> Iterator[str]:
+def texts_of(what: str) -> Iterator[str]:
     """The lines of a file, or the text itself."""
     from transduce.data.corpus import read_lines
 

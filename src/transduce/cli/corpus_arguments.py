@@ -13,7 +13,7 @@ from transduce.errors import InputError, nearest
 if TYPE_CHECKING:
     from transduce.data.corpus import Corpus
 
-__all__ = ["dev_corpora", "measured_corpus", "training_corpora"]
+__all__ = ["dev_corpora", "measured_corpus", "training_corpora", "treebanks"]
 
 FORMS = "Give two text files, one .tsv file, or the name of a built-in corpus; or several of these."
 
@@ -53,6 +53,24 @@ def dev_corpora(
     named = zip(arguments, corpora, strict=True)
     found = [replace(builtin_corpus(name, "dev"), languages=corpus.direction) for name, corpus in named]
     return list(dict.fromkeys(found))
+
+
+def treebanks(
+    arguments: Sequence[str], dev_source: Path | None, dev_target: Path | None
+) -> tuple[list[Corpus], list[Corpus]]:
+    """Trees to learn from and trees to measure on: files, or built-in ones by name."""
+    from transduce.data.builtin import builtin_files
+    from transduce.data.treebank import Treebank
+
+    if dev_target is not None:
+        raise InputError("trees have no --dev-target.", remedy="Give the dev set as --dev-source.")
+    if not arguments:
+        raise InputError("no trees are given to learn from.", remedy="Give a file with a tree a line, or craft-trees.")
+    files = [builtin_files(name) if _is_builtin(name) else [Path(name)] for name in arguments]
+    dev = [dev_source] if dev_source else []
+    if not dev and all(_is_builtin(name) for name in arguments):
+        dev = [path for name in arguments for path in builtin_files(name, "dev")]
+    return [Treebank(path) for paths in files for path in paths], [Treebank(path) for path in dev]
 
 
 def measured_corpus(source: Path, target: Path | None) -> Corpus:

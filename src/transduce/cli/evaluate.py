@@ -36,14 +36,18 @@ def evaluate(
 ) -> None:
     """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals.
 
-    Of models for other tasks accuracy, or for those that guess words, perplexity.
+    Of models for other tasks accuracy, of those that guess words perplexity, of parsers F1.
     """
     from rich.console import Console
 
     from transduce.bundle import Bundle, find_model
     from transduce.cli.measure import measure_examples
+    from transduce.cli.parse import measure_trees
 
     bundle = Bundle.open(find_model(model))
+    if bundle.config.task == "parsing":
+        measure_trees(bundle, source, beam, as_json)
+        return
     if bundle.config.task not in ("translation", "text-to-text", "parsing"):
         measure_examples(bundle, source, reference, as_json)
         return

@@ -16,6 +16,7 @@ from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
 from transduce.cli.generate import generate
 from transduce.cli.paper import paper
+from transduce.cli.parse import parse
 from transduce.cli.serve import serve
 from transduce.cli.train import train
 from transduce.cli.translate import translate
@@ -31,10 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    train, translate, generate, classify, fill, evaluate, compare, score, attention, serve, export, corpora, paper
-)  # fmt: skip
-for command in COMMANDS:
+USE = (translate, generate, classify, fill, parse, attention, serve)
+MEASURE = (evaluate, compare, score)
+for command in (train, *USE, *MEASURE, export, corpora, paper):
     app.command()(command)
 
 

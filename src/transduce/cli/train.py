@@ -72,7 +72,7 @@ def train(
     from rich.console import Console
 
     from transduce.cli.adaptation import report_adaptation
-    from transduce.cli.corpus_arguments import dev_corpora, training_corpora
+    from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
     from transduce.cli.example_arguments import command_for, example_lesson, lesson_size
     from transduce.cli.training_display import TrainingDisplay
 
@@ -102,8 +102,11 @@ def train(
             run.write_bundle(lesson)
             console.print(f"The model is in [bold]{output}[/bold]. Try: {command_for(resolved.task, output)}")
         return
-    corpora = training_corpora(files, weights, languages)
-    dev = dev_corpora(files, corpora, dev_source, dev_target)
+    if name is not None and find_recipe(name).with_overrides(settings).task == "parsing":
+        corpora, dev = treebanks(files, dev_source, dev_target)
+    else:
+        corpora = training_corpora(files, weights, languages)
+        dev = dev_corpora(files, corpora, dev_source, dev_target)
     if name is None:
         name = _recipe_by_size(console, corpora)
     resolved = _overridden(find_recipe(name), settings, budget, seed, start)
@@ -120,7 +123,7 @@ def train(
         finished = run.train(pairs, display.show, stop.asked, start)
     if finished.complete:
         bundle = run.write_bundle(pairs)
-        if _compile(bundle, console):
+        if resolved.task != "parsing" and _compile(bundle, console):
             _add_shortlist(bundle, prepared, console)
         if start is not None:
             report_adaptation(console, start, bundle, prepared)

@@ -37,6 +37,7 @@ SMOOTHING = 0.98
 NAMES = {
     "bleu": "BLEU {:.1f}",
     "chrf": "chrF {:.1f}",
+    "f1": "F1 {:.1f}",
     "accuracy": "accuracy {:.2f} %",
     "loss": "loss {:.4f}",
     "perplexity": "perplexity {:.2f}",

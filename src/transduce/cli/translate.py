@@ -45,6 +45,7 @@ def translate(
     from transduce.translator import Translator
 
     translator = Translator.load(model, shortlist=shortlist)
+    translator.bundle.require("translation", "text-to-text")
     lines, count = _lines(text, input_file)
     with _output(output_file) as output, LineProgress(count) as progress:
         for block, translations in _translated(translator, lines, to, beam=beam, n_best=n_best):

@@ -91,6 +91,14 @@ BUILTIN: dict[str, BuiltinCorpus] = {
             licence="CC BY-SA 3.0",
             credit="Yann LeCun and Corinna Cortes",
         ),
+        BuiltinCorpus(
+            name="craft-trees",
+            contents="trees",
+            pairs={"train": 13_208, "dev": 1_435, "test": 1_382},
+            recipe="parsing",
+            licence="CC BY 3.0",
+            credit="The Colorado Richly Annotated Full Text Corpus (CRAFT)",
+        ),
     )
 }
 
@@ -123,6 +131,6 @@ def builtin_files(name: str, split: str = "train") -> list[Path]:
         "text": [".txt.gz"],
         "labelled texts": [".tsv.gz"],
         "pictures": ["-images.idx.gz", "-labels.idx.gz"],
-        "trees": [".trees.gz"],
+        "trees": [".mrg.xz"],
     }
     return [corpus.folder / f"{split}{ending}" for ending in endings[corpus.contents]]

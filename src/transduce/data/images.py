@@ -9,13 +9,17 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from transduce.errors import InputError
 
-__all__ = ["Pictures", "read_array", "read_images"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Pictures", "pixels", "read_array", "read_images"]
 
 BYTES = 8
 """The kind of number, unsigned bytes, that IDX files of pictures and labels hold."""
@@ -69,6 +73,17 @@ def read_images(path: Path) -> npt.NDArray[np.uint8]:
         )
     pictures = images.view(np.uint8)
     return pictures if pictures.ndim == 4 else pictures[..., None]
+
+
+def pixels(images: npt.NDArray[np.uint8]) -> Tensor:
+    """Bytes [N, height, width, channels] as a network sees them: numbers from -1 to 1, [N, channels, height, width]."""
+    import torch
+
+    if images.ndim != 4:
+        raise InputError(
+            f"pictures have shape {list(images.shape)}.", remedy="Give [pictures, height, width, channels]."
+        )
+    return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def read_array(path: Path) -> npt.NDArray[np.generic]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from transduce.decoding.brackets import Brackets
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.options import DecodingOptions
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from transduce.decoding.search import decode
     from transduce.decoding.steps import Stepper
 
-__all__ = ["DecodingOptions", "Hypothesis", "Stepper", "decode", "score"]
+__all__ = ["Brackets", "DecodingOptions", "Hypothesis", "Stepper", "decode", "score"]
 
 
 def __getattr__(name: str) -> Any:

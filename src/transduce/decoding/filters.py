@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from transduce.decoding.brackets import Brackets
 
 __all__ = [
     "FORBIDDEN",
     "forbid",
     "forbid_repeated_ngrams",
+    "keep_balanced",
     "keep_only",
     "keep_top_k",
     "keep_top_p",
@@ -65,3 +69,54 @@ def keep_top_p(log_probs: Tensor, p: float) -> Tensor:
     before = probabilities.cumsum(-1) - probabilities  # the share of the more probable tokens
     ranked = ranked.masked_fill(before >= p, FORBIDDEN)
     return torch.full_like(log_probs, FORBIDDEN).scatter(-1, index, ranked)
+
+
+def keep_balanced(
+    log_probs_BKV: Tensor, written_BKT: Tensor, brackets: Brackets, left_B: Tensor, eos_id: int
+) -> Tensor:
+    """Each row may only go on with its tree: open, close what was opened last, write the next word, or end if closed.
+
+    The next word gets the probability of all words together, for it is known which one it is. `left_B` is how many
+    tokens may still be written, the end of sentence included. Tokens that are no part of a tree, such as those of a
+    prefix, count for nothing.
+    """
+    device = log_probs_BKV.device
+    openings, closings, leaves = (
+        torch.tensor(ids, device=device) for ids in (brackets.openings, brackets.closings, brackets.leaves)
+    )
+    counts_B = torch.tensor([len(words) for words in brackets.words], device=device)
+    rows = [torch.tensor(words, device=device) for words in brackets.words]
+    words_BW = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=brackets.words[0][0])
+    nothing_V = torch.zeros(log_probs_BKV.size(-1), dtype=torch.long, device=device)
+    moves_V = nothing_V.index_fill(0, openings, 1).index_fill(0, closings, -1)
+    closer_V = nothing_V.index_copy(0, openings, closings)
+    is_leaf_V = nothing_V.index_fill(0, leaves, 1)
+
+    tokens_BKT = F.pad(written_BKT, (1, 0), value=eos_id)  # so that there is a last one
+    moves_BKT = moves_V[tokens_BKT]
+    depths_BKT = moves_BKT.cumsum(-1)
+    depth_BK = depths_BKT[..., -1]
+    done_BK = is_leaf_V[tokens_BKT].sum(-1)
+    words_BK = counts_B.unsqueeze(1) - done_BK  # still to be written
+    is_empty_BK = moves_BKT[..., -1] == 1
+    is_begun_BK = (moves_BKT == 1).any(-1)
+    # What was opened last and is open still is the last bracket that led to the present depth.
+    leads_BKT = (moves_BKT == 1) & (depths_BKT == depth_BK.unsqueeze(-1))
+    place_BK = (leads_BKT * torch.arange(tokens_BKT.size(-1), device=device)).amax(-1)
+    closer_BK = closer_V[tokens_BKT.gather(-1, place_BK.unsqueeze(-1)).squeeze(-1)]
+    next_BK = words_BW.gather(1, done_BK.clamp(max=words_BW.size(1) - 1))
+
+    inside_BK = depth_BK > 0
+    spare_BK = left_B.unsqueeze(1) - (words_BK + depth_BK + 1)  # tokens that are not needed to write words and close
+    may_open_BK = (words_BK > 0) & (spare_BK >= 2) & (depth_BK < brackets.deepest) & (inside_BK | ~is_begun_BK)
+    may_close_BK = inside_BK & ~is_empty_BK & ((depth_BK > 1) | (words_BK == 0))
+    may_write_BK = inside_BK & (words_BK > 0)
+    allowed = torch.zeros_like(log_probs_BKV, dtype=torch.bool)
+    allowed.scatter_(-1, closer_BK.unsqueeze(-1), may_close_BK.unsqueeze(-1))
+    allowed.scatter_(-1, next_BK.unsqueeze(-1), may_write_BK.unsqueeze(-1))
+    allowed[..., openings] = may_open_BK.unsqueeze(-1)
+    allowed[..., eos_id] = is_begun_BK & ~inside_BK
+    if len(leaves) > 1:
+        any_word_BK1 = log_probs_BKV[..., leaves].logsumexp(-1, keepdim=True)
+        log_probs_BKV = log_probs_BKV.scatter(-1, next_BK.unsqueeze(-1), any_word_BK1)
+    return log_probs_BKV.masked_fill(~allowed, FORBIDDEN)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
+from transduce.decoding.brackets import Brackets
 from transduce.errors import ConfigError, InputError, nearest
 
 __all__ = ["DecodingOptions", "LengthPenalty"]
@@ -39,6 +40,8 @@ class DecodingOptions:
     """Tokens every hypothesis starts with; or one such sequence per sentence."""
     suppress: Sequence[int] = ()
     """Tokens never to write, such as those for padding or unknown words."""
+    brackets: Brackets | None = None
+    """What is written is a tree over each sentence's words: always balanced, never cut off."""
     no_repeat_ngram: int = 0
     """No n-gram of this size is written twice; 0 is off."""
     repetition_penalty: float = 1.0
@@ -73,6 +76,17 @@ class DecodingOptions:
             )
         return [list(prefix) for prefix in self.prefix]  # type: ignore[arg-type]
 
+    def of(self, sentences: Sequence[int], total: int) -> DecodingOptions:
+        """The options of some of `total` sentences: those that are one a sentence are picked out."""
+        prefix, brackets = self.prefix, self.brackets
+        if prefix and not isinstance(prefix[0], int):
+            prefixes = self.prefixes(total)
+            prefix = [prefixes[index] for index in sentences]
+        if brackets is not None:
+            brackets.check_count(total)
+            brackets = brackets.of(sentences)
+        return self if prefix is self.prefix and brackets is None else replace(self, prefix=prefix, brackets=brackets)
+
     def max_length(self, source_length: int) -> int:
         """The limit, end of sentence included, for a source of this many tokens."""
         return int(self.max_length_ratio * source_length + self.max_length_extra)
@@ -103,6 +117,8 @@ class DecodingOptions:
                 "max_length_ratio=0 and max_length_extra=0 leave no token to write.",
                 remedy="Raise one of them.",
             )
+        if self.brackets is not None:
+            self._check_brackets(self.brackets)
         if not self.sampling and self.n_best > self.beam:
             raise ConfigError(
                 f"n_best={self.n_best} asks for more hypotheses than beam={self.beam} keeps.",
@@ -115,3 +131,18 @@ class DecodingOptions:
                         f"{name}={getattr(self, name)} has no effect with sampling=False.",
                         remedy=f"Set sampling=True, or leave {name} at {off}.",
                     )
+
+    def _check_brackets(self, brackets: Brackets) -> None:
+        if not isinstance(brackets, Brackets):
+            raise ConfigError(f"brackets={brackets!r} cannot work.", remedy="Give a Brackets, or None.")
+        for name in ("min_length", "no_repeat_ngram"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{name}={getattr(self, name)} and brackets cannot both be kept to.", remedy=f"Set {name}=0."
+                )
+        needed = {*brackets.closings, *brackets.leaves}
+        if needed & set(self.suppress) or set(brackets.openings) <= set(self.suppress):
+            raise ConfigError(
+                "suppress forbids what every tree needs: a word, a closing bracket or all opening ones.",
+                remedy="Suppress no more than some opening brackets.",
+            )

@@ -16,6 +16,7 @@ from transduce.decoding.filters import (
     FORBIDDEN,
     forbid,
     forbid_repeated_ngrams,
+    keep_balanced,
     keep_only,
     penalise_repetition,
 )
@@ -28,6 +29,8 @@ from transduce.errors import InputError, ModelError
 __all__ = ["decode"]
 
 NO_TOKEN = -1
+UNLIKELY = -1e9
+"""The least that a token which may be written can be worth."""
 
 
 def decode(
@@ -49,6 +52,7 @@ def decode(
     limits = _limits(stepper, source_ids, options)
     prefixes = _prefixes(stepper, options, limits)
     check_tokens(stepper, [options.suppress], "suppress")
+    _check_brackets(stepper, options, limits, prefixes)
 
     with evaluating(stepper):
         beams = Beams(torch.tensor(limits, device=source_ids.device), options)
@@ -101,6 +105,7 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
     """Log-probabilities with −∞ for what may not be written now."""
     options, length = beams.options, beams.length
     guarded = options.no_repeat_ngram or options.repetition_penalty != 1 or eos_id in options.suppress
+    guarded = guarded or options.brackets is not None
     if not guarded and max(prefix_BP.size(1), options.min_length) <= length < int(beams.limits_B.min()) - 1:
         if options.suppress:  # in place: none of these is chosen, so nobody will ask for its probability
             suppressed = torch.tensor(options.suppress, device=log_probs_BKV.device)
@@ -108,6 +113,10 @@ def _allowed(log_probs_BKV: Tensor, beams: Beams, prefix_BP: Tensor, eos_id: int
         return log_probs_BKV  # the usual case: all may end, none must
 
     allowed = log_probs_BKV
+    if options.brackets is not None:
+        log_probs_BKV = log_probs_BKV.clamp(min=UNLIKELY)  # even what it holds for impossible may be all that fits
+        brackets = options.brackets.of(beams.sentences_B.tolist())
+        allowed = keep_balanced(log_probs_BKV, beams.written_BKT, brackets, beams.limits_B - length, eos_id)
     if options.suppress:
         allowed = forbid(allowed, options.suppress)
     if options.repetition_penalty != 1 and length:
@@ -172,6 +181,31 @@ def _prefixes(stepper: Stepper[State], options: DecodingOptions, limits: list[in
                 remedy="Leave it out: nothing can follow it.",
             )
     return prefixes
+
+
+def _check_brackets(
+    stepper: Stepper[State], options: DecodingOptions, limits: list[int], prefixes: list[list[int]]
+) -> None:
+    """Refuse what no tree can be written with."""
+    brackets = options.brackets
+    if brackets is None:
+        return
+    check_tokens(stepper, [sorted(brackets.ids)], "brackets")
+    if stepper.eos_id in brackets.ids:
+        raise InputError(f"brackets hold the end of sentence, id {stepper.eos_id}.", remedy="Leave it out.")
+    brackets.check_count(len(limits))
+    for index, (words, limit, prefix) in enumerate(zip(brackets.words, limits, prefixes, strict=True)):
+        if brackets.ids & set(prefix):
+            raise InputError(
+                f"the prefix of sentence {index} holds a part of the tree.", remedy="Leave the tree to the search."
+            )
+        needed = len(prefix) + brackets.least_tokens(words)
+        if needed > limit:
+            raise InputError(
+                f"the tree of sentence {index}, of {len(words)} words, has {needed} tokens or more, but at most "
+                f"{limit} may be written.",
+                remedy="Raise max_length_extra.",
+            )
 
 
 def _padded(prefixes: list[list[int]], like: Tensor) -> Tensor:

@@ -35,8 +35,8 @@ class CTranslate2Engine(Engine):
     Beam search, n-best, length limits, suppressed tokens and every length penalty mean what they mean elsewhere: all
     hypotheses of the beam are asked for without penalty and ranked here. CTranslate2 ends a search when as many
     hypotheses as the beam are complete, where ours goes on while one can still win; a test measures how rarely that
-    matters. What it cannot do the same way (sampling, prefixes, repetition guards, output at the length limit, texts
-    beyond its positions) goes to `fallback`.
+    matters. What it cannot do the same way (sampling, prefixes, brackets, repetition guards, output at the length
+    limit, texts beyond its positions) goes to `fallback`.
 
     With `shortlist` only those target pieces are tried that the sentences of a batch are likely to need: faster, nearly
     as good, but what is written can then depend on the sentences beside it. With `hurried` a sentence that comes to its
@@ -183,5 +183,5 @@ def cores() -> int:
 
 def _is_plain(options: DecodingOptions) -> bool:
     """Whether only options are used that mean the same here."""
-    others = ("prefix", "sampling", "no_repeat_ngram", "repetition_penalty")
+    others = ("prefix", "sampling", "no_repeat_ngram", "repetition_penalty", "brackets")
     return all(getattr(options, name) == getattr(PLAIN, name) for name in others)

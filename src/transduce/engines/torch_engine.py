@@ -35,14 +35,12 @@ class TorchEngine(Engine):
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         """For each source (ids without end of sentence) its hypotheses, best first."""
         results: list[list[Hypothesis]] = [[] for _ in sources]
-        prefixes = options.prefixes(len(sources))
         count = torch.get_num_threads() if next(self.model.parameters()).device.type == "cpu" else 1
         share = -(-sum(len(source) + 1 for source in sources) // count)
         batches = list(_by_tokens([len(source) + 1 for source in sources], min(BATCH_TOKENS, share), BATCH_ROWS))
 
         def found(batch: list[int]) -> list[list[Hypothesis]]:
-            chosen = options.replace(prefix=[prefixes[index] for index in batch]) if options.prefix else options
-            return decode(self.model, _padded([sources[index] for index in batch]), chosen)
+            return decode(self.model, _padded([sources[index] for index in batch]), options.of(batch, len(sources)))
 
         with self._turn, Workers(min(count, len(batches))) as workers:
             for batch, decoded in zip(batches, workers.map(found, batches), strict=True):

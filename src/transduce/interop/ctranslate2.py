@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transduce.engines.ctranslate2_engine import POSITIONS
 from transduce.errors import ConfigError
-from transduce.model import DecoderLayer, MultiHeadAttention, Transformer, sinusoidal_positions
+from transduce.model import DecoderLayer, MultiHeadAttention, Transformer, TransformerConfig, sinusoidal_positions
 from transduce.text import Vocabularies
 
 if TYPE_CHECKING:
@@ -83,6 +83,10 @@ def compile_model(
 
 def _check(model: Transformer) -> None:
     config = model.config
+    if not isinstance(config, TransformerConfig):
+        raise ConfigError(
+            "CTranslate2 has no counterpart of the recurrent network.", remedy="Leave it to PyTorch, which runs it."
+        )
     plain = {
         "positions": config.positions == "sinusoidal",
         "norm": config.norm == "layer",

@@ -7,6 +7,7 @@ from transduce.model.encoder import Encoder
 from transduce.model.feedforward import FeedForward
 from transduce.model.layers import DecoderLayer, EncoderLayer
 from transduce.model.positions import sinusoidal_positions
+from transduce.model.recurrent import RecurrentConfig, RecurrentTranslator
 from transduce.model.transformer import AttentionRecord, Transformer
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "MultiHeadAttention",
+    "RecurrentConfig",
+    "RecurrentTranslator",
     "Transformer",
     "TransformerConfig",
     "attention",

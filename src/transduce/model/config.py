@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from transduce.errors import ConfigError, nearest
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = [
     "Activation",
@@ -35,6 +32,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "tying": get_args(Tying),
     "initialisation": get_args(Initialisation),
 }
+
+Shape = TypeVar("Shape", bound="TransformerConfig")
 
 UNSET = {"target_vocab_size", "key_value_heads", "d_k", "d_v"}
 """Sizes that may be left unset."""
@@ -120,34 +119,34 @@ class TransformerConfig:
     """Ends a sentence."""
 
     @classmethod
-    def tiny(cls, vocab_size: int, **overrides: Any) -> Self:
+    def tiny(cls: type[Shape], vocab_size: int, **overrides: Any) -> Shape:
         """4+4 layers of width 128: minutes on a laptop."""
         return cls._preset(overrides, vocab_size, encoder_layers=4, decoder_layers=4, d_model=128, d_ff=256, heads=4)
 
     @classmethod
-    def small(cls, vocab_size: int, **overrides: Any) -> Self:
+    def small(cls: type[Shape], vocab_size: int, **overrides: Any) -> Shape:
         """4+4 layers of width 256: an hour or two on a laptop."""
         return cls._preset(overrides, vocab_size, encoder_layers=4, decoder_layers=4, d_model=256, d_ff=1024, heads=4)
 
     @classmethod
-    def base(cls, vocab_size: int, **overrides: Any) -> Self:
+    def base(cls: type[Shape], vocab_size: int, **overrides: Any) -> Shape:
         """The paper's base model."""
         return cls._preset(overrides, vocab_size)
 
     @classmethod
-    def big(cls, vocab_size: int, **overrides: Any) -> Self:
+    def big(cls: type[Shape], vocab_size: int, **overrides: Any) -> Shape:
         """The paper's big model (dropout 0.3 for English–German; it used 0.1 for English–French)."""
         return cls._preset(overrides, vocab_size, d_model=1024, d_ff=4096, heads=16, dropout=0.3)
 
     @classmethod
-    def _preset(cls, overrides: dict[str, Any], vocab_size: int, **values: Any) -> Self:
+    def _preset(cls: type[Shape], overrides: dict[str, Any], vocab_size: int, **values: Any) -> Shape:
         known = {field.name for field in fields(cls)}
         for name in overrides:
             if name not in known:
                 raise ConfigError(f"{name!r} is not a setting of the model.", remedy=nearest(name, known))
         return cls(**{"vocab_size": vocab_size, **values, **overrides})
 
-    def replace(self, **overrides: Any) -> Self:
+    def replace(self: Shape, **overrides: Any) -> Shape:
         """The same shape with some fields changed."""
         return replace(self, **overrides)
 

@@ -125,6 +125,7 @@ class ServedModels(Sequence[ServedModel]):
 
 
 def _translator(bundle: Bundle, workers: int) -> Translator:
+    bundle.require("translation", "text-to-text")
     compiled = bundle.path / "ctranslate2"
     if not compiled.is_dir():
         return Translator(bundle)

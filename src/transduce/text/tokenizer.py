@@ -122,6 +122,17 @@ class Tokenizer:
         ids: list[int] = self._processor.encode(_plain(text))
         return ids
 
+    def encode_continued(self, text: str) -> list[int]:
+        """Ids of a text that stands behind something else without a space, such as the full stop behind a word."""
+        ids = self.encode(text)
+        first = self.pieces(ids[:1])[0] if ids else ""
+        if not first.startswith(SPACE_MARK) or text[:1].isspace():
+            return ids
+        if first == SPACE_MARK:
+            return ids[1:]
+        rest: int = self._processor.piece_to_id(first.removeprefix(SPACE_MARK))
+        return ids if rest == UNKNOWN else [rest, *ids[1:]]
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of many texts at once."""
         if len(texts) <= FEW:
@@ -135,7 +146,7 @@ class Tokenizer:
         normalised = [normalise(text) for text in texts]
         return [
             self.encode(text)  # what must not be split is left to SentencePiece
-            if any(symbol in text for symbol in self._protected)
+            if any(symbol in text for symbol in self.protected)
             else self._merges.encode(text, dropout, generator)
             for text in normalised
         ]
@@ -204,7 +215,8 @@ class Tokenizer:
         return (PAD, BOS, UNKNOWN, *self.tags)
 
     @cached_property
-    def _protected(self) -> list[str]:
+    def protected(self) -> list[str]:
+        """The symbols that are never split."""
         return [self._processor.id_to_piece(i) for i in self._special if not self._processor.is_control(i)]
 
     @property

@@ -17,17 +17,18 @@ from transduce.data.prepare import Prepared
 from transduce.decoding import DecodingOptions, decode
 from transduce.errors import InputError
 from transduce.model import Transformer
-from transduce.model.config import TransformerConfig
 from transduce.model.decoder_only import LanguageModel
-from transduce.model.family import make_network
+from transduce.model.family import Config, make_network
 from transduce.model.vision import VisionConfig
 from transduce.model.workers import Workers
 from transduce.text import Direction, Vocabularies
 from transduce.text.tokenizer import BOS
+from transduce.text.trees import Tree
 from transduce.training.events import Sample
 from transduce.training.recipe import HEADS, Recipe
 from transduce.training.task import Task
 from transduce.training.tasks.examples import MaskedTexts, NamedTexts, PictureRows, Windows
+from transduce.training.tasks.parsing import ParsingTask
 from transduce.training.tasks.prediction import Examples, PredictionTask
 from transduce.training.tasks.spans import SpanCorruptionTask
 from transduce.training.tasks.translation import DevSet, TranslationTask
@@ -42,7 +43,7 @@ class Lesson(Protocol):
     """What a run learns."""
 
     @property
-    def config(self) -> TransformerConfig:
+    def config(self) -> Config:
         """The shape of its model."""
 
     @property
@@ -73,7 +74,7 @@ class TranslationLesson:
         return self.prepared.vocabularies
 
     @property
-    def config(self) -> TransformerConfig:
+    def config(self) -> Config:
         """The shape of its model."""
         target = None if self.vocabularies.shared else self.vocabularies.target.size
         return self.recipe.config(self.vocabularies.source.size, target)
@@ -82,6 +83,11 @@ class TranslationLesson:
         """Translation of the prepared pairs."""
         prepared = self.prepared
         dev = DevSet(prepared.dev, prepared.dev_sources, prepared.dev_references)
+        if self.recipe.task == "parsing":
+            words = [source.split(" ") for source in prepared.dev_sources]
+            pairs = zip(prepared.dev_references, words, strict=True)
+            trees = [Tree.of_symbols(symbols, mine) for symbols, mine in pairs]
+            return ParsingTask(model, self.vocabularies, prepared.train, dev, trees, self.recipe, workers)
         return TranslationTask(model, self.vocabularies, prepared.train, dev, self.recipe, workers)
 
     def described(self) -> BundleConfig:
@@ -93,6 +99,13 @@ class TranslationLesson:
 
     def card(self, name: str, scores: dict[str, float]) -> str:
         """What it was trained on and how good it is."""
+        if self.recipe.task == "parsing":
+            return _card(
+                name,
+                "Writes the constituents of a sentence as a tree; trained with transduce.",
+                f"Trained on {len(self.prepared.train):,} trees, measured on {len(self.prepared.dev):,} others.",
+                f"Dev set, greedy: F1 {scores['f1']:.1f}.",
+            )
         described = (f"{each.source or '?'} → {each.target or '?'}" for each in self.directions)
         direction = ", ".join(dict.fromkeys(described))
         options = DecodingOptions()
@@ -121,7 +134,7 @@ class ExampleLesson:
         return Vocabularies(self.prepared.vocabulary, self.prepared.vocabulary)
 
     @property
-    def config(self) -> TransformerConfig:
+    def config(self) -> Config:
         """The shape of its model."""
         labels = {"labels": len(self.prepared.labels)} if self.prepared.labels else {}
         return self.recipe.config(self.prepared.vocabulary.size, **labels)

@@ -16,7 +16,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 560, 220, 52, 28
 MOST_POINTS = 400
 """Points drawn of a curve; more cannot be told apart."""
 
-NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "Accuracy", "perplexity": "Perplexity", "loss": "Loss"}
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1", "accuracy": "Accuracy", "perplexity": "Perplexity", "loss": "Loss"}
 """Scores, the most telling first."""
 SMALLER_IS_BETTER = ("perplexity", "loss")
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from transduce.bundle import TaskName
 from transduce.errors import ConfigError, nearest
 from transduce.model.config import TransformerConfig
-from transduce.model.family import Network, config_class
+from transduce.model.family import Config, Network, config_class
 from transduce.model.vision import VisionConfig
 from transduce.text.tokenizer import check_protected
 
@@ -34,6 +34,7 @@ METRICS = {
     "classification": "accuracy",
     "tagging": "accuracy",
     "image-classification": "accuracy",
+    "parsing": "f1",
 }
 """What decides which weights are best; BLEU for those that are not here."""
 LABELLED = ("classification", "tagging", "image-classification")
@@ -106,7 +107,7 @@ class TrainingRecipe(_Part):
     """Steps between validations."""
     checkpoint_every: int = Field(default=500, ge=1)
     """Steps between checkpoints: the most that a power cut can cost."""
-    metric: Literal["auto", "bleu", "chrf", "loss", "accuracy"] = "auto"
+    metric: Literal["auto", "bleu", "chrf", "loss", "accuracy", "f1"] = "auto"
     """What decides which weights are best, on the dev set; auto is what suits the task."""
     patience: int = Field(default=10, ge=0)
     """Validations without a better score before training ends; 0 is never."""
@@ -274,7 +275,7 @@ class Recipe(_Part):
             return self.training.metric
         return "loss" if self.objective.span_corruption else METRICS.get(self.task, "bleu")
 
-    def config(self, vocab_size: int, target_vocab_size: int | None = None, **of_data: Any) -> TransformerConfig:
+    def config(self, vocab_size: int, target_vocab_size: int | None = None, **of_data: Any) -> Config:
         """The model that the recipe describes; the second size is that of a target vocabulary of its own.
 
         `of_data` are fields that follow from the data, such as the number of labels or the size of pictures.
@@ -284,10 +285,15 @@ class Recipe(_Part):
             apart["head"] = HEADS[self.task]
         return config_class(self.family).base(vocab_size, **(apart | self.model | of_data))
 
-    def _check_context(self, config: TransformerConfig) -> None:
+    def _check_context(self, config: Config) -> None:
         """What is read at once must have places."""
         reads = self.learns_from_examples and self.task != "image-classification"
-        if reads and config.positions == "learned" and config.max_length < self.objective.context:
+        if (
+            reads
+            and isinstance(config, TransformerConfig)
+            and config.positions == "learned"
+            and config.max_length < self.objective.context
+        ):
             raise ConfigError(
                 f"model.max_length={config.max_length} has no place for the {self.objective.context} tokens of "
                 "objective.context.",
@@ -316,7 +322,7 @@ class Recipe(_Part):
                     remedy="Leave it out.",
                 )
         usual = METRICS.get(self.task, "bleu")
-        measured = {"bleu": ("bleu", "chrf", "loss"), "loss": ("loss",), "accuracy": ("accuracy", "loss")}[usual]
+        measured = ("bleu", "chrf", "loss") if usual == "bleu" else tuple(dict.fromkeys((usual, "loss")))
         if self.metric not in measured:
             raise ConfigError(
                 f"training.metric={self.metric} is not measured for {self.task}.",

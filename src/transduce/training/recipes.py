@@ -21,10 +21,12 @@ def recipe_names() -> list[str]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """A built-in recipe by name, or a YAML file."""
+    """A built-in recipe by name (`classification`, or as its file, `recipes/classification.yaml`), or a YAML file."""
     if name in recipe_names():
         return Recipe.load(_folder() / f"{name}.yaml")
     if not os.path.isfile(name):  # which takes a name that is too long for a missing one
+        if name.startswith("recipes/") and Path(name).stem in recipe_names():
+            return Recipe.load(_folder() / f"{Path(name).stem}.yaml")
         raise InputError(f"there is no recipe {name!r}.", remedy=nearest(name, recipe_names()))
     return Recipe.load(Path(name))
 

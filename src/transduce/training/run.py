@@ -22,6 +22,7 @@ from transduce.bundle import Bundle
 from transduce.data.corpus import Corpus
 from transduce.data.examples import ExamplePreparation, PreparedExamples, prepare_examples, prepared_from_others
 from transduce.data.prepare import Preparation, Prepared, Report, prepare, prepared_otherwise
+from transduce.data.treebank import TREE_RULES, Treebank, protected_symbols
 from transduce.errors import ConfigError
 from transduce.model.workers import Workers
 from transduce.storage import storage_errors, write_whole
@@ -59,6 +60,9 @@ class TrainingRun:
     ) -> Prepared:
         """Turn the corpora into ids, of `vocabularies` or of ones that are learned from them; done once."""
         settings = self.recipe.tokenizer.model_dump(exclude={"dropout"})  # which comes with each batch
+        if self.recipe.task == "parsing":
+            trees = [corpus for corpus in corpora if isinstance(corpus, Treebank)]
+            settings |= {"protected": protected_symbols(trees), "rules": TREE_RULES}
         preparation = Preparation(corpora, dev, allow_identical=allow_identical, vocabularies=vocabularies, **settings)
         with storage_errors(self.directory):
             self._check_data(preparation.name, lambda: prepared_otherwise(preparation, self._prepared))
@@ -81,7 +85,8 @@ class TrainingRun:
         torch.manual_seed(self.recipe.training.seed)
         # Built on the CPU, so that a seed gives the same weights everywhere; GPUs are used but untested so far.
         model = new_model(lesson, self.recipe)
-        transferred = transfer(start_from, model, self.recipe.family) if start_from is not None else None
+        begins = not any((self.work / "checkpoints").glob("step-*"))
+        transferred = transfer(start_from, model, self.recipe.family) if start_from is not None and begins else None
         with storage_errors(self.directory):  # not before, for what does not fit is given up without a trace
             self.work.mkdir(parents=True, exist_ok=True)
             write_whole(self.work / "recipe.yaml", self.recipe.dump().encode())

@@ -11,8 +11,10 @@ import pytest
 import torch
 
 from transduce.attention_lens import AttentionMaps
+from transduce.attention_lens.capture import capture
 from transduce.errors import ConfigError, InputError
 from transduce.model.attention import MultiHeadAttention
+from transduce.model.recurrent import RecurrentConfig, RecurrentTranslator
 from transduce.translator import Translator
 
 TEXT, TARGET = "We repaired the station, Kofi.", "بيتنا كبير قديم"
@@ -187,3 +189,24 @@ def test_a_text_longer_than_the_model_s_positions_is_refused(make_translator: Ca
     short = make_translator(positions="learned", max_length=8)
     with pytest.raises(InputError, match="the lens shows up to 8"):
         short.attention(TEXT, TARGET)
+
+
+def test_additive_alignment_is_one_layer_of_one_head(translator: Translator) -> None:
+    vocabularies = translator.vocabularies
+    torch.manual_seed(5)
+    model = RecurrentTranslator(
+        RecurrentConfig(vocab_size=vocabularies.source.size, d_model=16, hidden=12, attention_width=8)
+    ).eval()
+    source, target = vocabularies.source.encode(TEXT), [*vocabularies.target.encode(TARGET), 2]
+    maps = capture(model, vocabularies, source, target)
+    with torch.inference_mode():
+        read, written = torch.tensor([[*source, 2]]), torch.tensor([[1, *target[:-1]]])
+        logits, record = model.with_attention(read, written)
+    assert maps.cross.shape == (1, 1, len(target), len(source) + 1)
+    np.testing.assert_array_equal(maps.cross[0], record.cross[0][0].numpy())
+    np.testing.assert_allclose(maps.cross.sum(-1), 1, atol=1e-5)
+    expected = logits[0].log_softmax(-1)[range(len(target)), target].tolist()
+    assert [math.log(step.probability) for step in maps.steps] == pytest.approx(expected, abs=1e-4)
+    assert maps.kinds == list(maps.words()) == ["cross"]
+    with pytest.raises(ConfigError, match=r"no encoder attention\. It has: cross\."):
+        maps.at("words", "encoder")

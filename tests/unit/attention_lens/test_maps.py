@@ -104,5 +104,6 @@ def test_a_model_without_encoder_layers_has_no_encoder_maps(make_translator: Cal
     maps = make_translator(encoder_layers=0).attention("We repaired it.", "بيتنا")
     assert maps.encoder.shape == (0, 3, len(maps.source.tokens), len(maps.source.tokens))
     assert len(maps.as_json()["maps"]["cross"]["numbers"]) == 2
-    with pytest.raises(ConfigError, match="no layers with this attention"):
-        maps.words()["encoder"].mean()
+    assert maps.kinds == list(maps.words()) == list(maps.subwords()) == ["cross", "decoder"]
+    with pytest.raises(ConfigError, match=r"the model has no encoder attention\. It has: cross, decoder\."):
+        maps.at("words", "encoder")

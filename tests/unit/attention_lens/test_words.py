@@ -6,6 +6,7 @@ import pytest
 
 from transduce.attention_lens.words import Labels, labels_of
 from transduce.text import Tokenizer
+from transduce.text.masked import encode_masked
 
 EOS = 2
 LINES = [
@@ -79,3 +80,23 @@ def test_a_word_that_is_still_being_written_has_been_read_in_part(tokenizer: Tok
     read = found.shifted()
     assert len(read.tokens) == len(found.tokens)
     assert read.words[-1].last == len(read.tokens) - 1
+
+
+def test_symbols_of_a_tree_and_line_ends_are_words_of_their_own() -> None:
+    symbols = ["*1", "*2", "(S", ")S"]
+    trees = Tokenizer.learn(["*1 the*2 house", "(S*1*2)S"] * 5, 330, protected=symbols)
+    assert [word.text for word in labels(trees, "*1 the*2 house").words] == ["*1", "the", "*2", "house", "end"]
+    assert [word.text for word in labels(trees, "(S*1*2)S").words] == ["(S", "*1", "*2", ")S", "end"]
+    documents = Tokenizer.learn(["the house\nof the station"] * 5, 330, documents=True)
+    found = labels_of(documents.encode_document("the house\n\nof"), documents)
+    assert [word.text for word in found.words] == ["the", "house", "↵", "↵", "of"]
+    assert found.text == "the house\n\nof"
+
+
+def test_a_mask_is_in_the_text_as_people_write_it() -> None:
+    masked = Tokenizer.learn([*LINES, "the house."], 330, tags=["<mask>"])
+    for text in ("the [MASK] of the station", "[MASK] [MASK]", "the house."):
+        found = labels_of([*encode_masked(masked, text), EOS], masked)
+        assert found.text == text
+    stopped = encode_masked(masked, "the [MASK].")
+    assert masked.pieces(stopped)[-2:] == ["<mask>", "."]

@@ -2,17 +2,26 @@
 
 import { element } from "./lens-elements.js";
 
-const SPECIAL = { "<s>": "start", "</s>": "end", "<unk>": "unknown" };
+const SPECIAL = {
+  "<s>": "start",
+  "</s>": "end",
+  "<unk>": "unknown",
+  "<mask>": "mask",
+  "<class>": "class",
+  "\n": "↵",
+  "<0x0A>": "↵",
+};
 const SPACE = "▁";
 
-/** The labels of one side of a map: {text, mark, special, spaced, first, last} for each word or subword. */
+/** The labels of one side of a map: {text, mark, special, spaced, newline, first, last} for each word or subword. */
 export function labelsOf(side, level) {
   const units = level === "words" ? side.words : side.tokens.map((token, place) => ({ first: place, last: place }));
   return units.map(({ text, first, last }) => {
     const piece = pieceLabel(side.tokens[first]);
-    const spaced = piece.mark || piece.special;
-    if (level === "subwords" || (piece.special && first === last)) return { ...piece, spaced, first, last };
-    return { text: whole(text), mark: false, special: false, spaced, first, last };
+    const newline = piece.text === SPECIAL["\n"];
+    const place = { spaced: piece.mark || (piece.special && !newline), newline, first, last };
+    if (level === "subwords" || (piece.special && first === last)) return { ...piece, ...place };
+    return { text: whole(text), mark: false, special: false, ...place };
   });
 }
 
@@ -28,6 +37,12 @@ export function shifted(side) {
       ...words.map((word) => ({ text: word.text, first: word.first + 1, last: Math.min(word.last, last) + 1 })),
     ],
   };
+}
+
+/** The tokens of a picture: one that stands for the whole, then the patches row by row. */
+export function patchSide([down, across]) {
+  const patches = Array.from({ length: down * across }, (_, place) => [Math.floor(place / across), place % across]);
+  return { text: "", tokens: ["<class>", ...patches.map(([row, column]) => `${row + 1},${column + 1}`)], words: [] };
 }
 
 /** How a piece is shown: special ones by name, bytes as numbers, a space as a faint mark. */

@@ -4,11 +4,6 @@ import { headColour } from "./lens-colours.js";
 import { element, percent, rove } from "./lens-elements.js";
 import { labelNode } from "./lens-labels.js";
 
-const HEADINGS = {
-  cross: ["source", "translation"],
-  encoder: ["is looked at", "source looks"],
-  decoder: ["written so far", "writing"],
-};
 const FAINTEST = { all: 0.12, one: 0.02 };
 /** Shares below these draw no line: at rest, and of the word that is pointed at. */
 const ROOM = 480;
@@ -44,7 +39,7 @@ export class Lines {
     this.colours = colours;
     const labels = this.maps.labels(view.kind, view.level);
     const built = `${view.kind} ${view.level}`;
-    if (this.built !== built) this.build(labels, HEADINGS[view.kind]);
+    if (this.built !== built) this.build(labels, this.maps.wording[view.kind].headings);
     this.built = built;
     this.point(view);
   }

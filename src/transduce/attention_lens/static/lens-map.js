@@ -5,12 +5,6 @@ import { element, percent } from "./lens-elements.js";
 import { labelNode } from "./lens-labels.js";
 import { MEAN, strongest } from "./lens-maps.js";
 
-const AXES = {
-  cross: ["translation, top to bottom", "source"],
-  encoder: ["source, top to bottom", "source"],
-  decoder: ["writing, top to bottom", "written so far"],
-};
-const VERBS = { cross: "Writing ", encoder: "Reading ", decoder: "Writing " };
 const LARGEST = 52;
 const SMALLEST = 5;
 const ENLARGED = 18;
@@ -81,7 +75,8 @@ export class LargeMap {
     paint(this.canvas, this.map, this.labels.columns.length, scale);
     this.bar.style.background = gradient(scale);
     this.title.textContent = this.name();
-    this.axes.textContent = `Rows: ${AXES[kind][0]}. Columns: ${AXES[kind][1]}.`;
+    const [down, across] = this.maps.wording[kind].axes;
+    this.axes.textContent = `Rows: ${down}. Columns: ${across}.`;
     const found = view.heads.size ? strongest(this.map, this.labels).join(", ") : "no head is on";
     this.canvas.setAttribute("aria-label", `${this.title.textContent}. Strongest: ${found}.`);
     const built = `${kind} ${level}`;
@@ -161,7 +156,7 @@ export class LargeMap {
     const share = this.map[row * columns.length + column];
     const name = labelNode(rows[row], "lens-strong");
     return [
-      VERBS[this.view.kind],
+      this.maps.wording[this.view.kind].verb,
       name,
       ": ",
       element("b", "", { text: percent(share) }),

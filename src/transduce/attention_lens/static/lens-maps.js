@@ -1,26 +1,28 @@
 // The numbers behind the lens: every layer and head, by words and by subwords, and means of them.
 
-import { labelsOf, shifted } from "./lens-labels.js";
+import { KINDS, wording } from "./lens-kinds.js";
+import { labelsOf, patchSide, shifted } from "./lens-labels.js";
 
 /** In place of a layer or a head: the mean over all. */
 export const MEAN = -1;
 
 export class Maps {
   constructor(data) {
-    this.source = data.source;
-    this.target = data.target;
+    const source = data.picture ? patchSide(data.grid) : data.source;
     this.sides = {
-      cross: { rows: data.target, columns: data.source },
-      encoder: { rows: data.source, columns: data.source },
-      decoder: { rows: data.target, columns: shifted(data.target) },
+      cross: { rows: data.target, columns: source },
+      encoder: { rows: source, columns: source },
+      decoder: { rows: data.target, columns: data.target && shifted(data.target) },
     };
     this.maps = data.maps;
+    this.wording = wording(data);
+    this.levels = data.picture ? ["subwords"] : ["words", "subwords"];
     this.kept = new Map();
   }
 
-  /** The kinds that there are: a stack without layers has none. */
+  /** The kinds that there are. */
   get kinds() {
-    return ["cross", "encoder", "decoder"].filter((kind) => this.maps[kind].shape[0] > 0);
+    return KINDS.filter((kind) => this.maps[kind]?.shape[0] > 0);
   }
 
   layers(kind) {

@@ -8,10 +8,12 @@ const FINEST = 48;
 /** Cells that a small map has at most, down and across. */
 
 export class Overview {
-  /** `onChoose(layer, head)` is called with numbers from 0, or MEAN. */
-  constructor(maps, onChoose) {
-    this.maps = maps;
-    this.onChoose = onChoose;
+  /**
+   * `onChoose(layer, head)` is called with numbers from 0, or MEAN; `thumb(canvas, view, layer, head)`, if given, paints
+   * what depends on the focus in place of whole maps.
+   */
+  constructor(maps, onChoose, thumb) {
+    Object.assign(this, { maps, onChoose, thumb });
     this.body = element("div", "lens-overview");
     this.note = element("p", "lens-note");
     this.panel = element(
@@ -29,11 +31,18 @@ export class Overview {
     if (this.drawn !== kind) this.build(kind);
     this.drawn = kind;
     const width = this.maps.labels(kind, level).columns.length;
-    for (const { canvas, layer, head } of this.cells) {
-      const small = shrunk(this.maps.map(kind, level, layer, head), width, FINEST);
-      paint(canvas, small.map, small.width, scale);
+    if (!this.thumb) {
+      for (const { canvas, layer, head } of this.cells) {
+        const small = shrunk(this.maps.map(kind, level, layer, head), width, FINEST);
+        paint(canvas, small.map, small.width, scale);
+      }
     }
     this.mark(view);
+    this.point(view);
+  }
+
+  point(view) {
+    if (this.thumb) for (const { canvas, layer, head } of this.cells) this.thumb(canvas, view, layer, head);
   }
 
   /** Show which layer and heads are on. */
@@ -48,6 +57,7 @@ export class Overview {
   build(kind) {
     const layers = numbers(this.maps.layers(kind));
     const heads = numbers(this.maps.heads(kind));
+    this.panel.hidden = layers.length * heads.length === 1; // it is the large one
     this.note.textContent = `${count(layers, "layer")} down, ${count(heads, "head")} across. Choose one to see it large.`;
     const grid = element("div", "lens-grid", { role: "group", "aria-label": "Layers and heads" });
     grid.style.setProperty("--lens-across", heads.length);

@@ -1,25 +1,25 @@
-// The two sentences as text, how sure the model was of each word, and what else it could have written.
+// The sentences as text (or the one there is), how sure the model was of each word, and what it said of it.
 
 import { element, percent, rove } from "./lens-elements.js";
+import { isOneText } from "./lens-kinds.js";
 import { labelNode, labelsOf, pieceLabel } from "./lens-labels.js";
 
 const LONG = 60;
-/** Words of both sentences from which they are set smaller. */
+/** Words of all sentences from which they are set smaller. */
 
 export class Sentences {
-  constructor(data, { onPoint, onPin }) {
-    Object.assign(this, { data, onPoint, onPin });
-    this.source = element("p", "lens-sentence lens-sentence-source");
-    this.target = element("p", "lens-sentence lens-sentence-target");
-    this.panel = element(
-      "section",
-      "lens-sentences",
-      { "aria-label": "Sentence and translation" },
-      element("span", "lens-language", { text: data.source_language ?? "source" }),
-      this.source,
-      element("span", "lens-language", { text: data.target_language ?? "translation" }),
-      this.target,
-    );
+  constructor(data, answers, { onPoint, onPin }) {
+    Object.assign(this, { data, answers, onPoint, onPin });
+    this.sides = ["source", "target"].filter((side) => data[side].tokens.length);
+    const alone = isOneText(data);
+    this.paragraphs = {};
+    this.panel = element("section", "lens-sentences", { "aria-label": alone ? "Text" : "Sentence and translation" });
+    for (const side of this.sides) {
+      this.paragraphs[side] = element("p", `lens-sentence lens-sentence-${side}`);
+      const name = data[`${side}_language`] ?? (alone ? "text" : { source: "source", target: "translation" }[side]);
+      this.panel.append(element("span", "lens-language", { text: name }), this.paragraphs[side]);
+    }
+    for (const one of answers.whole.filter(({ what }) => what === "label")) this.panel.append(...verdict(one));
   }
 
   draw(view) {
@@ -29,11 +29,11 @@ export class Sentences {
   }
 
   build(level) {
-    this.units = { source: labelsOf(this.data.source, level), target: labelsOf(this.data.target, level) };
+    this.units = Object.fromEntries(this.sides.map((side) => [side, labelsOf(this.data[side], level)]));
     this.buttons = {};
-    for (const side of ["source", "target"]) {
-      const paragraph = this[side];
-      paragraph.classList.toggle("lens-sentence-long", this.units.source.length + this.units.target.length > LONG);
+    const long = Object.values(this.units).flat().length > LONG;
+    for (const side of this.sides) {
+      this.paragraphs[side].classList.toggle("lens-sentence-long", long);
       const parts = this.units[side].map((label, index) => this.unit(side, label, index));
       this.buttons[side] = parts;
       // Its own direction is that of the sentence: the units inside keep theirs.
@@ -45,13 +45,14 @@ export class Sentences {
       for (const [index, part] of parts.entries()) {
         if (index && this.units[side][index].spaced) group.append(" ");
         group.append(part);
+        if (this.units[side][index].newline) group.append(element("br"));
       }
       rove(group, parts, (key, place) => {
         const ahead = group.dir === "rtl" ? "ArrowLeft" : "ArrowRight";
         const back = group.dir === "rtl" ? "ArrowRight" : "ArrowLeft";
         return { [ahead]: place + 1, [back]: place - 1, Home: 0, End: parts.length - 1 }[key];
       });
-      paragraph.replaceChildren(group);
+      this.paragraphs[side].replaceChildren(group);
     }
   }
 
@@ -72,92 +73,38 @@ export class Sentences {
       },
       labelNode({ ...label, mark: false }),
     );
-    if (side === "target") {
-      const sure = probability(this.data.steps, label);
+    const [said] = this.answers.of(side, label);
+    if (said) {
+      const sure = this.answers.sure(side, label);
+      button.classList.add("lens-unit-sure");
       button.style.setProperty("--lens-sure", sure);
       button.title = `probability ${percent(sure)}`;
+      if (said.what !== "step") {
+        button.classList.add("lens-unit-said", `lens-unit-${said.what}`);
+        const piece = said.what === "mask" ? { ...pieceLabel(said.token), mark: false } : { text: said.token };
+        button.append(labelNode(piece, "lens-said"));
+      }
     }
     return button;
   }
 
   point({ sentence, step }) {
-    for (const side of ["source", "target"]) {
+    for (const side of this.sides) {
       for (const [index, button] of this.buttons[side].entries()) {
         button.classList.toggle("lens-here", sentence?.[side] === index);
         const { first, last } = this.units[side][index];
-        button.setAttribute("aria-pressed", String(side === "target" && first <= step && step <= last));
+        button.setAttribute("aria-pressed", String(side === this.answers.side && first <= step && step <= last));
       }
     }
   }
 }
 
-export class Choices {
-  /** `onAlternative(prefix, token)`, if given, is called when another token is chosen at a step. */
-  constructor(data, onAlternative) {
-    Object.assign(this, { data, onAlternative });
-    this.body = element("div", "lens-choices", { tabindex: "0", role: "group", "aria-label": "Alternatives" });
-    this.panel = element(
-      "section",
-      "lens-panel lens-panel-choices",
-      { "aria-label": "Choices" },
-      element("h2", "lens-title", { text: "What else it could have written" }),
-      element("p", "lens-note", { text: "Choose a word of the translation to see how sure the model was." }),
-      this.body,
-    );
-  }
-
-  draw({ level, step }) {
-    const drawn = `${level} ${step}`;
-    if (this.drawn === drawn) return;
-    this.drawn = drawn;
-    const unit = labelsOf(this.data.target, level).find(({ first, last }) => first <= step && step <= last);
-    const steps = this.data.steps.slice(unit.first, unit.last + 1);
-    this.body.replaceChildren(...steps.map((one, place) => this.step(one, unit.first + place)));
-  }
-
-  step({ token, probability: sure, alternatives }, place) {
-    const shown = alternatives.some((one) => one.token === token)
-      ? alternatives
-      : [...alternatives, { token, probability: sure }];
-    const heading = element(
-      "h3",
-      "lens-step",
-      {},
-      `Step ${place + 1}: `,
-      labelNode(pieceLabel(token), "lens-strong"),
-      ` ${percent(sure)}`,
-    );
-    const list = element("ol", "lens-alternatives");
-    for (const one of shown) list.append(element("li", "", {}, this.alternative(one, place, one.token === token)));
-    return element("div", "", {}, heading, list);
-  }
-
-  alternative({ token, probability: sure }, place, written) {
-    const parts = [labelNode(pieceLabel(token)), element("span", "lens-share", { text: percent(sure) })];
-    const className = `lens-alternative${written ? " lens-written" : ""}`;
-    const prefix = this.data.target.tokens.slice(0, place);
-    const made =
-      this.onAlternative && !written
-        ? element(
-            "button",
-            className,
-            { type: "button", title: "Write this instead", onclick: () => this.onAlternative(prefix, token) },
-            ...parts,
-          )
-        : element("span", className, {}, ...parts);
-    made.style.setProperty("--lens-sure", sure);
-    return made;
-  }
-}
-
-/** The step that the model was least sure of: the one to begin with. */
-export function leastSure(steps) {
-  return steps.reduce((least, step, place) => (step.probability < steps[least].probability ? place : least), 0);
-}
-
-/** A word is as probable as all its subwords, one after the other. */
-function probability(steps, { first, last }) {
-  return steps.slice(first, last + 1).reduce((product, step) => product * step.probability, 1);
+/** What a model said of the whole, in a line: its name and the answer. */
+export function verdict({ token, probability }) {
+  return [
+    element("span", "lens-language", { text: "label" }),
+    element("p", "lens-verdict", {}, token, element("span", "lens-share", { text: ` ${percent(probability)}` })),
+  ];
 }
 
 /** The direction of a text: that of its first letter that has one. */

@@ -1,21 +1,19 @@
-// The attention lens: mountLens(container, data) draws it. What the data is: AttentionMaps.as_json in maps.py.
+// The attention lens: mountLens(container, data) draws it. What the data is: as_json in maps.py and patches.py.
 //
 // All panels show one view: a kind of attention, words or subwords, a layer (or the mean of all), and the heads that are
 // on. A focus is a row or column of the maps that is pointed at, with the mouse, a finger or the keyboard.
 
-import { headColour, onThemeChange, palette } from "./lens-colours.js";
-import { buttonRow, element } from "./lens-elements.js";
+import { Bar } from "./lens-bar.js";
+import { Answers, Choices } from "./lens-choices.js";
+import { onThemeChange, palette } from "./lens-colours.js";
+import { element } from "./lens-elements.js";
+import { labelsOf } from "./lens-labels.js";
 import { Lines } from "./lens-lines.js";
 import { LargeMap } from "./lens-map.js";
 import { MEAN, Maps } from "./lens-maps.js";
 import { Overview } from "./lens-overview.js";
-import { Choices, leastSure, Sentences } from "./lens-sentences.js";
-
-const KINDS = {
-  cross: ["Cross", "Cross-attention: the translation looks at the source"],
-  encoder: ["Encoder", "Encoder self-attention: the source looks at itself"],
-  decoder: ["Decoder", "Decoder self-attention: the translation looks at what is written so far"],
-};
+import { caption, Picture, thumbs } from "./lens-picture.js";
+import { Sentences } from "./lens-sentences.js";
 
 /**
  * Draw the lens into a container, in place of what is there.
@@ -37,38 +35,61 @@ export function mountLens(container, data, { onAlternative, view: wanted = {} } 
 
 class Lens {
   constructor(data, onAlternative, wanted) {
+    this.data = data;
     this.maps = new Maps(data);
+    this.answers = new Answers(data);
     this.root = element("div", "lens");
     const kind = this.maps.kinds.includes(wanted.kind) ? wanted.kind : this.maps.kinds[0];
-    const level = wanted.level ?? "words";
+    const level = this.maps.levels.includes(wanted.level) ? wanted.level : this.maps.levels[0];
     this.view = {
       kind,
       level,
       focus: null,
       pinned: null,
-      step: leastSure(data.steps),
+      step: this.answers.leastSure,
       ...this.start(kind, level, wanted),
     };
-    const pointing = { onPoint: (focus) => this.point(focus), onPin: (focus) => this.pin(focus) };
-    this.sentences = new Sentences(data, {
-      onPoint: (at) => this.point(at && this.fromSentence(at)),
-      onPin: (at) => this.pin(this.fromSentence(at)),
+    this.bar = new Bar(this.maps, {
+      onKind: (one) => this.change({ kind: one, ...this.start(one, this.view.level) }),
+      onLevel: (one) => this.change({ level: one }),
+      onLayer: (one) => this.change({ layer: one }),
+      onHead: (one) => this.toggle(one),
     });
-    this.overview = new Overview(this.maps, (layer, head) => this.choose(layer, head));
-    this.lines = new Lines(this.maps, pointing);
-    this.map = new LargeMap(this.maps, pointing);
-    this.choices = new Choices(data, onAlternative);
-    this.bar = element("div", "lens-bar", { role: "toolbar", "aria-label": "What to show" });
-    const panels = [this.lines.panel, this.map.panel, this.overview.panel, this.choices.panel];
-    this.root.append(this.sentences.panel, this.bar, element("div", "lens-panels", {}, ...panels));
+    this.choices = new Choices(data, this.answers, onAlternative);
+    const panels = [...this.makePanels(), this.choices];
+    this.parts = [this.bar, ...panels];
+    const columns = element("div", `lens-panels${data.picture ? " lens-panels-picture" : ""}`, {}, ...panels.map(({ panel }) => panel));
+    this.root.append(this.makeHead(), this.bar.panel, columns);
     this.root.addEventListener("keydown", (event) => event.key === "Escape" && this.pin(null));
     this.stopTheme = onThemeChange(() => this.draw());
   }
 
+  /** What is looked at: the sentences, of which each word can be pointed at, or the picture's name. */
+  makeHead() {
+    if (this.data.picture) return caption(this.data, this.answers);
+    const sentences = new Sentences(this.data, this.answers, {
+      onPoint: (at) => this.point(at && this.fromSentence(at)),
+      onPin: (at) => this.pin(this.fromSentence(at)),
+    });
+    this.parts.unshift(sentences);
+    return sentences.panel;
+  }
+
+  /** Who looks at whom, in three ways: in the text or picture itself, as one large map, as all small ones. */
+  makePanels() {
+    const { data, maps } = this;
+    const pointing = { onPoint: (focus) => this.point(focus), onPin: (focus) => this.pin(focus) };
+    const choose = (layer, head) => this.choose(layer, head);
+    return [
+      data.picture ? new Picture(maps, data, pointing) : new Lines(maps, pointing),
+      new LargeMap(maps, pointing),
+      new Overview(maps, choose, data.picture && thumbs(maps, data)),
+    ];
+  }
+
   destroy() {
     this.stopTheme();
-    this.lines.destroy();
-    this.map.destroy();
+    for (const part of this.parts) part.destroy?.();
   }
 
   /** Layer and heads to begin with: as wanted, else all heads of the layer that is surest. */
@@ -81,9 +102,7 @@ class Lens {
 
   draw() {
     const colours = palette(this.root);
-    this.buildBar();
-    for (const part of [this.sentences, this.overview, this.lines, this.map, this.choices])
-      part.draw(this.view, colours);
+    for (const part of this.parts) part.draw(this.view, colours);
   }
 
   /** Show something else; a word that is kept stays kept where rows and columns are the same. */
@@ -92,49 +111,6 @@ class Lens {
     const focus = others ? null : this.view.pinned;
     Object.assign(this.view, changes, { focus, pinned: focus, sentence: this.inSentences(focus) });
     this.draw();
-  }
-
-  buildBar() {
-    const { kind, level, layer, heads } = this.view;
-    const { maps } = this;
-    if (this.barKind !== kind) {
-      const layers = [...Array(maps.layers(kind)).keys()];
-      const all = [...Array(maps.heads(kind)).keys()];
-      this.rows = {
-        kind: buttonRow(
-          "Attention",
-          maps.kinds.map((one) => [one, ...KINDS[one]]),
-          (one) => this.change({ kind: one, ...this.start(one, this.view.level) }),
-        ),
-        level: buttonRow(
-          "Units",
-          [
-            ["words", "Words"],
-            ["subwords", "Subwords"],
-          ],
-          (one) => this.change({ level: one }),
-        ),
-        layer: buttonRow(
-          "Layer",
-          [...layers.map((one) => [one, String(one + 1), `Layer ${one + 1}`]), [MEAN, "Mean", "Mean of all layers"]],
-          (one) => this.change({ layer: one }),
-        ),
-        heads: buttonRow(
-          "Heads",
-          [
-            ...all.map((one) => [one, String(one + 1), `Head ${one + 1}`, headColour(one)]),
-            [MEAN, "All", "All heads on"],
-          ],
-          (one) => this.toggle(one),
-        ),
-      };
-      this.bar.replaceChildren(...Object.values(this.rows).map(({ row }) => row));
-      this.barKind = kind;
-    }
-    this.rows.kind.press((one) => one === kind);
-    this.rows.level.press((one) => one === level);
-    this.rows.layer.press((one) => one === layer);
-    this.rows.heads.press((one) => (one === MEAN ? heads.size === maps.heads(kind) : heads.has(one)));
   }
 
   /** Switch a head on or off, or all of them on; when all are on already, all off. */
@@ -155,19 +131,19 @@ class Lens {
   point(focus) {
     this.view.focus = focus?.side ? focus : this.view.pinned;
     this.view.sentence = this.inSentences(focus ?? this.view.pinned);
-    for (const part of [this.sentences, this.lines, this.map]) part.point(this.view);
+    for (const part of this.parts) part.point?.(this.view);
   }
 
-  /** Keep a focus until it is chosen again, and show the choices of a word of the translation. */
+  /** Keep a focus until it is chosen again, and show what was said of its word. */
   pin(focus) {
-    const { pinned, kind, level } = this.view;
+    const { pinned } = this.view;
     const again =
       focus && pinned && focus.side === pinned.side && focus.index === pinned.index && focus.other === pinned.other;
     this.view.pinned = again || !focus?.side ? null : focus;
-    const at = focus?.sentence ?? this.inSentences(focus)?.target;
+    const at = focus?.sentence ?? this.inSentences(focus)?.[this.answers.side];
     if (at !== undefined) {
-      const labels = this.maps.labels(kind === "encoder" ? "decoder" : kind, level).rows;
-      this.view.step = labels[at].first;
+      const unit = labelsOf(this.data[this.answers.side], this.view.level)[at];
+      this.view.step = this.answers.of(this.answers.side, unit)[0]?.place ?? this.view.step;
       this.choices.draw(this.view);
     }
     this.point(focus?.side ? focus : null);
@@ -180,8 +156,9 @@ class Lens {
     return kind === "decoder" ? {} : { side: kind === "cross" ? "columns" : "rows", index };
   }
 
-  /** The words of the sentences that a focus is about. */
+  /** The words of the sentences that a focus is about; a picture has none. */
   inSentences(focus) {
+    if (this.data.picture) return null;
     if (!focus?.side) return focus?.sentence === undefined ? null : { target: focus.sentence };
     const { kind } = this.view;
     const places = {

@@ -9,19 +9,17 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from transduce.data.batches import BatchPlan, Indices
-from transduce.data.images import Pictures
+from transduce.data.images import Pictures, pixels
 from transduce.data.shards import Ids, Pairs
-from transduce.errors import InputError
 from transduce.model.vision import VisionConfig
 from transduce.text.tokenizer import BOS, EOS, MASK, Tokenizer
 from transduce.training.recipe import Recipe
 from transduce.training.task import tensor
 from transduce.training.tasks.prediction import Labelled
 
-__all__ = ["MaskedTexts", "NamedTexts", "PictureRows", "Windows", "pixels"]
+__all__ = ["MaskedTexts", "NamedTexts", "PictureRows", "Windows"]
 
 MEASURED_TOKENS = 4000
 """Tokens that are read at once in validation."""
@@ -175,15 +173,6 @@ class PictureRows:
         """Pictures as numbers around 0, and their labels."""
         labels = torch.from_numpy(self.pictures.labels[indices]).unsqueeze(1)
         return Labelled(pixels(self.pictures.images[indices]).to(self.device), labels.to(self.device))
-
-
-def pixels(images: np.ndarray) -> Tensor:
-    """Bytes [B, height, width, channels] as numbers from -1 to 1, [B, channels, height, width]."""
-    if images.ndim != 4:
-        raise InputError(
-            f"pictures have shape {list(images.shape)}.", remedy="Give [pictures, height, width, channels]."
-        )
-    return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def _resegmented(rows: list[Ids], vocabulary: Tokenizer, dropout: float, seed: int) -> list[Ids]:
