@@ -14,7 +14,7 @@ from transduce.errors import InputError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from transduce.decoding import DecodingOptions
+    from transduce.decoding import DecodingOptions, Hypothesis
     from transduce.model.decoder_only import LanguageModel
 
 __all__ = ["Continuation", "Generator"]
@@ -30,7 +30,7 @@ class Continuation:
     text: str
     """What was added, without the prompt."""
     log_probability: float
-    """Of the whole text, the prompt included."""
+    """Of what was added, given the prompt."""
     tokens: int
     """How many were added, the end included if it was written."""
 
@@ -70,28 +70,50 @@ class Generator:
         self, prompt: str = "", tokens: int = 100, on_text: Callable[[str], None] | None = None, **options: Any
     ) -> list[Continuation]:
         """The `n_best` continuations that were found, best first."""
+        ids = self.vocabulary.encode_document(prompt)
+        self._check_length(len(ids), tokens)
+        start = len(self.vocabulary.decode(ids))  # some vocabularies leave a space out before the first word
+
+        def added(tokens: list[int]) -> str:
+            return self.vocabulary.decode([*ids, *tokens])[start:]
+
+        stream = _Stream(added, on_text)
+        single = self._options(ids, 1, options)
+        watch = stream if on_text and single.n_best == 1 and (single.sampling or single.beam == 1) else None
+        results = []
+        for first in self._segment(ids, tokens, options, watch):
+            whole = first
+            while whole.cut and len(whole.tokens) <= tokens:
+                # Beyond what it has learned to read at once, it reads the last half of that again and goes on.
+                so_far, scores = whole.tokens[:-1], whole.scores[:-1]
+                if watch is not None:
+                    watch.before = so_far
+                left = tokens - len(so_far)
+                more = self._segment([*ids, *so_far], left, options | {"n_best": 1}, watch)[0]
+                whole = _Added([*so_far, *more.tokens], [*scores, *more.scores], more.cut)
+            results.append(Continuation(added(whole.tokens), sum(whole.scores), len(whole.tokens)))
+        if on_text is not None:
+            stream.finish(results[0].text)
+        return results
+
+    def _segment(
+        self, text: list[int], tokens: int, options: dict[str, Any], watch: _Stream | None = None
+    ) -> list[_Added]:
+        """What is added to a text in one go: no more than is read at once while learning."""
         import torch
 
         from transduce.decoding import decode
 
-        ids = self.vocabulary.encode_document(prompt)
-        self._check_length(len(ids), tokens)
-        decoding = self._options(ids, tokens, options)
-        source = torch.tensor([[self.model.bos_id, *ids]])
-        start = len(self.vocabulary.decode(ids))  # some vocabularies leave a space out before the first word
-
-        def added(tokens: list[int]) -> str:
-            return self.vocabulary.decode(tokens)[start:]
-
-        stream = _Stream(added, on_text)
-        single = decoding.n_best == 1 and (decoding.sampling or decoding.beam == 1)
-        found = decode(self.model, source, decoding, stream.see if single and on_text else None)[0]
-        results = [
-            Continuation(added(each.tokens), each.log_probability, len(each.tokens) - len(ids)) for each in found
-        ]
-        if on_text is not None:
-            stream.finish(results[0].text)
-        return results
+        context = self.bundle.config.context
+        if self.model.max_target_length is not None:
+            context = None  # positions were checked
+        read = text if context is None or len(text) + 1 < context else text[-(context // 2) :]
+        room = tokens if context is None else min(tokens, context - len(read))
+        if watch is not None:
+            watch.read = len(read)
+        source = torch.tensor([[self.model.bos_id, *read]])
+        found = decode(self.model, source, self._options(read, room, options), watch.see if watch else None)[0]
+        return [_Added.of(each, len(read), room) for each in found]
 
     def _options(self, ids: list[int], tokens: int, overrides: dict[str, Any]) -> DecodingOptions:
         from transduce.decoding import DecodingOptions
@@ -119,16 +141,36 @@ class Generator:
             )
 
 
+@dataclass(frozen=True)
+class _Added:
+    """Tokens that were added to a text; `cut` if it was the limit that ended them."""
+
+    tokens: list[int]
+    """The end last, be it written or put there by the limit."""
+    scores: list[float]
+    cut: bool
+
+    @classmethod
+    def of(cls, hypothesis: Hypothesis, read: int, room: int) -> _Added:
+        """What stands behind the tokens that were read."""
+        tokens = hypothesis.tokens[read:]
+        return cls(tokens, hypothesis.token_scores[read:], cut=len(tokens) > room)
+
+
 class _Stream:
     """Text as it is written: whole characters only, each once."""
 
     def __init__(self, added: Callable[[list[int]], str], on_text: Callable[[str], None] | None) -> None:
         self._added, self._on_text = added, on_text
         self._said = ""
+        self.before: list[int] = []
+        """Tokens that were added before those that are being written."""
+        self.read = 0
+        """Tokens at the beginning of what is shown that were only read."""
 
     def see(self, written_BKT: Tensor) -> None:
         """What is written so far, of which only the first row is looked at."""
-        text = self._added(written_BKT[0, 0].tolist())
+        text = self._added([*self.before, *written_BKT[0, 0, self.read :].tolist()])
         if not text.endswith(BROKEN):
             self._say(text)
 

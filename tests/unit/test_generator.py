@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from transduce.bundle import Bundle
 from transduce.errors import BundleError, ConfigError, InputError
 from transduce.generator import Generator
 from transduce.text import Tokenizer
-from transduce.text.tokenizer import BOS
+from transduce.text.tokenizer import BOS, EOS
 from transduce.translator import Translator
 
 TEXT = "We painted the house.\nThey repaired the bicycles!\n\n  ɛno, 你好 — 👍🏽\n" * 3
@@ -90,7 +91,7 @@ def test_samples_differ_and_come_with_their_log_probabilities(generator: Generat
         assert 1 <= each.tokens <= 13
 
 
-def test_a_log_probability_is_that_of_the_whole_text(generator: Generator) -> None:
+def test_a_log_probability_is_that_of_what_was_added(generator: Generator) -> None:
     ids = generator.vocabulary.encode_document("We painted")
     best = generator.generate("We painted", 5, beam=1)
     # Greedy, so that the tokens are known: the likeliest of those that are text or the end.
@@ -103,7 +104,7 @@ def test_a_log_probability_is_that_of_the_whole_text(generator: Generator) -> No
             allowed[forbidden] = -math.inf
             last = place == len(ids) + 5  # where it must end
             token = ids[place] if place < len(ids) else generator.model.eos_id if last else int(allowed.argmax())
-            total += float(logs[token])
+            total += float(logs[token]) if place >= len(ids) else 0.0
             tokens.append(token)
     assert best.log_probability == pytest.approx(total, abs=1e-3)
     assert generator.vocabulary.decode(tokens) == "We painted" + best.text
@@ -197,3 +198,24 @@ def test_a_model_of_another_kind_is_answered_with_its_command(
         Generator.load(translate.path)
     with pytest.raises(BundleError, match=r"task is language-model, not .*Use: transduce generate"):
         Translator.load(generator.bundle.path).translate("We")
+
+
+def test_beyond_what_is_read_at_once_the_last_half_of_it_is_read_again(generator: Generator) -> None:
+    """As many tokens as asked for, streamed as they are returned, each the likeliest after what was read."""
+    context = 12
+    short = Generator(replace(generator.bundle, config=replace(generator.bundle.config, context=context)))
+    heard: list[str] = []
+    found = short.generate("We painted", 30, heard.append, beam=1, suppress=(EOS,))
+    assert "".join(heard) == found.text
+    assert found.tokens == 31  # and the end that the limit puts there
+    text, forbidden = short.vocabulary.encode_document("We painted"), [*short.vocabulary.unwritten, EOS]
+    read = list(text) if len(text) + 1 < context else text[-(context // 2) :]
+    for _ in range(30):
+        if len(read) == context:
+            read = text[-(context // 2) :]
+        with torch.inference_mode():
+            logits = short.model(torch.tensor([[BOS, *read]]))[0, -1]
+            logits[forbidden] = -math.inf
+        read.append(int(logits.argmax()))
+        text.append(read[-1])
+    assert short.vocabulary.decode(text) == "We painted" + found.text

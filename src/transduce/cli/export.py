@@ -105,8 +105,8 @@ def _verified_text(bundle: Bundle, given: Path | None) -> tuple[list[str], list[
         corpus = measured_corpus(given, None)
     else:
         languages = (bundle.config.source_language, bundle.config.target_language)
-        pairs = [one for one in BUILTIN.values() if one.contents == "pairs"]
-        names = [one.name for one in pairs if (one.source_language, one.target_language) == languages]
+        corpora = [one for one in BUILTIN.values() if one.contents == "pairs"]
+        names = [one.name for one in corpora if (one.source_language, one.target_language) == languages]
         if not names:
             return None
         corpus = builtin_corpus(names[0], "dev")
