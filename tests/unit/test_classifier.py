@@ -146,8 +146,8 @@ def test_pictures_of_another_size_are_refused(watcher: Classifier) -> None:
 def test_each_mask_gets_guesses_that_are_text(filler: Filler, vocabulary: Tokenizer) -> None:
     guesses = filler.fill("We [MASK] the [MASK].", best=400)
     assert len(guesses) == 2
-    ids = [*vocabulary.encode("We"), vocabulary.tag(MASK), *vocabulary.encode("the"), vocabulary.tag(MASK),
-           *vocabulary.encode("."), EOS]  # fmt: skip
+    pieces = vocabulary.all_pieces()
+    ids = [*(pieces.index(piece) for piece in ("▁We", MASK, "▁the", MASK, ".")), EOS]
     with torch.inference_mode():
         values = filler.model(torch.tensor([ids]))[0].softmax(-1)
     for mask, place in zip(

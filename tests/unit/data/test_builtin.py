@@ -12,7 +12,7 @@ from transduce.errors import InputError
 from transduce.training.recipes import recipe_names
 
 PARALLEL = ["tatoeba-en-de", "tatoeba-en-fr", "everyday-en-twi"]
-NAMES = [*PARALLEL, "tiny-shakespeare", "banking77", "mnist"]
+NAMES = [*PARALLEL, "tiny-shakespeare", "banking77", "mnist", "craft-trees"]
 
 
 def keys(texts: list[str]) -> set[str]:
@@ -43,7 +43,7 @@ def test_a_corpus_comes_with_its_licence_and_credit(corpus: BuiltinCorpus) -> No
     if corpus.contents == "pairs":
         assert "tatoeba.org" in text
         assert "tatoeba.org" in corpus.credit
-    unit = {"pairs": "pairs", "labelled texts": "texts", "pictures": "pictures"}.get(corpus.contents)
+    unit = {"pairs": "pairs", "labelled texts": "texts", "pictures": "pictures", "trees": "trees"}.get(corpus.contents)
     assert unit is None or all(f"{count:,} {unit}" in text for count in corpus.pairs.values())
 
 
