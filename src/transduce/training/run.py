@@ -111,7 +111,9 @@ class TrainingRun:
     def write_bundle(self, lesson: Lesson) -> Bundle:
         """Make the best weights the model of the directory."""
         best = Trainer.best_weights(self.work)
-        scores = {"dev": best.values["scores"] | {"decoding": "greedy"}, "step": best.step}
+        dev = best.values["scores"]
+        written = {"decoding": "greedy"} if {"bleu", "f1"} & dev.keys() else {}  # the others write nothing
+        scores = {"dev": dev | written, "step": best.step}
         if "mean_of" in best.values:
             scores["mean_of_steps"] = best.values["mean_of"]
         card = lesson.card(self.directory.name, best.values["scores"])
