@@ -62,7 +62,7 @@ def _scores(bundle: Bundle, source: Path, labels: Path | None) -> dict[str, Any]
 
 
 def _texts(bundle: Bundle, recipe: Recipe, source: Path, directory: Path) -> Examples:
-    """Texts, encoded aside with the model's own vocabulary and labels."""
+    """Texts, encoded aside with the model's own vocabulary and labels; of built-in ones what is not trained on."""
     from transduce.cli.example_arguments import FORMS, named_files
     from transduce.data.builtin import BUILTIN
     from transduce.data.examples import encode_examples
@@ -70,8 +70,10 @@ def _texts(bundle: Bundle, recipe: Recipe, source: Path, directory: Path) -> Exa
 
     task, vocabulary = bundle.config.task, bundle.vocabularies().source
     name, form = str(source), FORMS[task]
-    split = "test" if name in BUILTIN and "test" in BUILTIN[name].pairs and not os.path.exists(name) else "train"
-    pairs = encode_examples(named_files([name], form, split), form, vocabulary, bundle.config.labels, directory)
+    builtin = BUILTIN.get(name) if not os.path.exists(name) else None
+    split = "test" if builtin and "test" in builtin.pairs else "train"
+    files, apart = named_files([name], form, split), builtin is not None and split == "train"
+    pairs = encode_examples(files, form, vocabulary, bundle.config.labels, directory, held_out=apart)
     if task == "language-model":
         return Windows(pairs, recipe, bundle.config.context or recipe.objective.context, shuffle=False)
     if task == "masked-language-model":

@@ -112,10 +112,20 @@ def prepare_examples(
 
 
 def encode_examples(
-    files: Sequence[Path], form: Form, vocabulary: Tokenizer, labels: Sequence[str], directory: Path
+    files: Sequence[Path],
+    form: Form,
+    vocabulary: Tokenizer,
+    labels: Sequence[str],
+    directory: Path,
+    held_out: bool = False,
 ) -> Pairs:
-    """Files as ids of a vocabulary and labels that are there already; for measuring."""
+    """Files as ids of a vocabulary and labels that are there already; for measuring.
+
+    With `held_out` only what is held out of them where there is no dev set.
+    """
     examples = [example for path in files for example in _read(path, form)]
+    if held_out:
+        examples = _held_out(examples, form)[1]
     preparation = ExamplePreparation(form, files, longest=LONGEST)
     _check_labels(examples, list(labels) if form in ("labelled", "tagged") else [], preparation)
     if form in ("texts", "documents"):
