@@ -99,7 +99,8 @@ def draw_patches() -> None:
         command = [sys.executable, "-m", "transduce"]
         model, lens = str(Path(folder) / "digits"), Path(folder) / "lens.html"
         recipe = ["--recipe", "image-classification", "--minutes", "3"]
-        subprocess.run([*command, "train", *recipe, "mnist", "-o", model], check=True)
+        finer = "model.patch=4"  # there is more to see than with those that learn fastest
+        subprocess.run([*command, "train", *recipe, "mnist", finer, "-o", model], check=True)
         subprocess.run([*command, "attention", model, "mnist:17", "-o", str(lens)], check=True)
         photograph(
             lens.read_text(encoding="utf-8"), "patches", lambda page: page.locator(".lens-title").first, height=1010
