@@ -28,10 +28,11 @@ def report_adaptation(console: Console, old: Bundle, new: Bundle, prepared: Prep
     from transduce.storage import storage_errors, write_whole
     from transduce.translator import Translator
 
-    if old.config.task not in ("translation", "text-to-text") or old.config.network == "encoder-only":
+    kept = _old_dev_set(old)
+    if old.config.task != "translation" and kept is None:  # what was pre-trained could not translate before
         return
     sets: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
-    if (kept := _old_dev_set(old)) is not None:
+    if kept is not None:
         sets["old dev set"] = kept
     sets["new dev set"] = (prepared.dev_sources[:MOST], prepared.dev_references[:MOST])
     scores: dict[str, dict[str, float]] = {}
