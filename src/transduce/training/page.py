@@ -34,7 +34,7 @@ def training_page(title: str, log: Path) -> str:
         *(
             _chart(f"{name} on the dev set", [(event["step"], event["scores"][key]) for event in checks])
             for key, name in NAMES.items()
-            if checks and key in checks[0]["scores"]
+            if checks and key in _shown(checks[0]["scores"])
         ),
         _chart("Learning rate", [(event["step"], event["rate"]) for event in _thinned(steps)]),
     ]
@@ -44,6 +44,15 @@ def training_page(title: str, log: Path) -> str:
         charts="".join(charts),
         samples=_samples(checks),
     )
+
+
+def _shown(scores: dict[str, float]) -> list[str]:
+    """Perplexity says the same as loss, in numbers that people know."""
+    return [key for key in scores if key != "loss" or "perplexity" not in scores]
+
+
+def _score(key: str, value: float) -> str:
+    return _number(value) if key in SMALLER_IS_BETTER else f"{value:.1f}"
 
 
 def _thinned(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -65,10 +74,10 @@ def _summary(steps: list[dict[str, Any]], checks: list[dict[str, Any]], means: l
         key = next(key for key in NAMES if key in checks[0]["scores"])
         better = min if key in SMALLER_IS_BETTER else max
         best = better(checks, key=lambda event: float(event["scores"][key]))
-        words += f"; best {NAMES[key]} {_number(best['scores'][key])} at step {best['step']:,}"
+        words += f"; best {NAMES[key]} {_score(key, best['scores'][key])} at step {best['step']:,}"
         if means:
             mean, count = means[-1]["scores"][key], len(means[-1]["steps"])
-            words += f"; {NAMES[key]} {_number(mean)} of the mean of {count} snapshots"
+            words += f"; {NAMES[key]} {_score(key, mean)} of the mean of {count} snapshots"
     return html.escape(words + ".")
 
 

@@ -55,7 +55,7 @@ def test_no_command_shows_the_help() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["papr"], "No such command 'papr'. Did you mean 'paper'?"),
+        (["papr"], "No such command 'papr'. Did you mean 'paper', 'parse'?"),
         (["paper", "--lenght", "3"], "No such option: --lenght"),
         (["paper", "--length", "0"], "transduce: length=0 is too small. It must be at least 1."),
         (["paper", "--length", "5000"], "transduce: length=5000 is too long"),
