@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from transduce.bundle import Bundle, find_model
 from transduce.errors import InputError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Classifier", "Filler", "Guess", "TaggedWord"]
 
 AT_ONCE = 64
+Reader = TypeVar("Reader", bound="_Encoder")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class _Encoder:
         self.bundle = bundle
 
     @classmethod
-    def load(cls, model: str | Path) -> Any:
+    def load(cls: type[Reader], model: str | Path) -> Reader:
         """Load a model directory."""
         return cls(Bundle.open(find_model(model)))
 

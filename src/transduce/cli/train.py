@@ -85,9 +85,10 @@ def train(
     files, settings = _split(corpus)
     start = _opened(start_from)
     name = recipe or _usual_recipe(files, start)
+    chosen = find_recipe(name).with_overrides(settings) if name is not None else None
     budget = {"budget.steps": steps, "budget.epochs": epochs, "budget.minutes": minutes}
     stop = _StopSignal()
-    if name is not None and find_recipe(name).with_overrides(settings).learns_from_examples:
+    if name is not None and chosen is not None and chosen.learns_from_examples:
         if weights or languages:
             raise ConfigError("--weights and --languages are for translation.", remedy="Leave them out.")
         resolved = _overridden(find_recipe(name), settings, budget, seed, start)
@@ -102,7 +103,7 @@ def train(
             run.write_bundle(lesson)
             console.print(f"The model is in [bold]{output}[/bold]. Try: {command_for(resolved.task, output)}")
         return
-    if name is not None and find_recipe(name).with_overrides(settings).task == "parsing":
+    if chosen is not None and chosen.task == "parsing":
         corpora, dev = treebanks(files, dev_source, dev_target)
     else:
         corpora = training_corpora(files, weights, languages)

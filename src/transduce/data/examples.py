@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from transduce.data.corpus import read_lines
+from transduce.data.fingerprint import is_current
 from transduce.data.holdout import LARGEST_SHARE, holdout_share, is_held_out
 from transduce.data.shards import Pairs, PairWriter
 from transduce.errors import InputError
@@ -100,7 +101,7 @@ def prepare_examples(
     for path in (*preparation.files, *preparation.dev):  # so that a missing file is named before anything is written
         next(iter(_read(path, preparation.form)), None)
     summary = directory / "prepared.json"
-    if not _is_current(summary, preparation.fingerprint()):
+    if not is_current(summary, preparation.fingerprint()):
         directory.mkdir(parents=True, exist_ok=True)
         summary.unlink(missing_ok=True)
         labels = _write(preparation, directory, report)
@@ -140,14 +141,7 @@ def encode_examples(
 def prepared_from_others(preparation: ExamplePreparation, directory: Path) -> bool:
     """Whether other files, or files with other settings, were prepared there before."""
     summary = directory / "prepared.json"
-    return summary.is_file() and not _is_current(summary, preparation.fingerprint())
-
-
-def _is_current(summary: Path, fingerprint: str) -> bool:
-    try:
-        return bool(json.loads(summary.read_text(encoding="utf-8"))["fingerprint"] == fingerprint)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    return summary.is_file() and not is_current(summary, preparation.fingerprint())
 
 
 def _write(preparation: ExamplePreparation, directory: Path, report: Report) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from transduce.data.clean import CleaningCounts, CleaningRules, SeenPairs, clean
 from transduce.data.corpus import Corpus, Pair
+from transduce.data.fingerprint import is_current
 from transduce.data.holdout import holdout_share, is_held_out, source_key
 from transduce.data.shards import Pairs, PairWriter
 from transduce.errors import ConfigError, InputError, nearest
@@ -123,7 +124,7 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
     for corpus in (*preparation.corpora, *preparation.dev):
         next(corpus.pairs(allow_identical=True), None)
     fingerprint = preparation.fingerprint()
-    if not _is_current(summary, fingerprint):
+    if not is_current(summary, fingerprint):
         directory.mkdir(parents=True, exist_ok=True)
         summary.unlink(missing_ok=True)
         counts = _write(preparation, directory, report)
@@ -144,14 +145,7 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
 def prepared_otherwise(preparation: Preparation, directory: Path) -> bool:
     """Whether other text, or text with other settings, was prepared there before."""
     summary = directory / "prepared.json"
-    return summary.is_file() and not _is_current(summary, preparation.fingerprint())
-
-
-def _is_current(summary: Path, fingerprint: str) -> bool:
-    try:
-        return bool(json.loads(summary.read_text(encoding="utf-8"))["fingerprint"] == fingerprint)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    return summary.is_file() and not is_current(summary, preparation.fingerprint())
 
 
 def _read(directory: Path, shared: bool) -> Prepared:

@@ -16,11 +16,12 @@ from transduce.model.initialise import initialise
 from transduce.model.layers import EncoderLayer, make_norm
 from transduce.model.positions import AttentionPositions
 from transduce.model.transformer import AttentionRecord
+from transduce.model.writer import Writer
 
 __all__ = ["LanguageModel"]
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(Writer):
     """Maps the text so far to logits of the next token; `config.decoder_layers` is its depth.
 
     >>> model = LanguageModel(TransformerConfig.tiny(vocab_size=100, norm_position="pre"))
@@ -28,6 +29,8 @@ class LanguageModel(nn.Module):
 
     For search it is a stepper: what is to be continued is the prefix, and of a source only the number of rows counts.
     """
+
+    config: TransformerConfig
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -70,32 +73,7 @@ class LanguageModel(nn.Module):
         record = AttentionRecord()
         return self.project(self.hidden(ids, record)), record
 
-    # The stepper protocol of transduce.decoding
-
-    @property
-    def bos_id(self) -> int:
-        """The id that starts a text."""
-        return self.config.bos_id
-
-    @property
-    def eos_id(self) -> int:
-        """The id that ends a text."""
-        return self.config.eos_id
-
-    @property
-    def pad_id(self) -> int:
-        """The id that marks padding."""
-        return self.config.pad_id
-
-    @property
-    def output_size(self) -> int:
-        """V, the number of ids that can be written."""
-        return self.config.vocab_size
-
-    @property
-    def max_target_length(self) -> int | None:
-        """The longest text that the model has positions for; None where there is no limit."""
-        return self.config.max_length if self.config.positions == "learned" else None
+    # The rest of the stepper protocol of transduce.decoding
 
     def prefill(self, source_ids: Tensor, capacity: int) -> CausalState:
         """A state that holds nothing yet, for texts of at most `capacity` positions."""

@@ -26,6 +26,7 @@ from transduce.model.dropout import Dropout
 from transduce.model.embedding import token_table
 from transduce.model.ids import check_ids
 from transduce.model.transformer import AttentionRecord
+from transduce.model.writer import Writer
 
 __all__ = ["RecurrentConfig", "RecurrentState", "RecurrentTranslator", "additive_weights"]
 
@@ -123,8 +124,10 @@ class RecurrentState:
     """Of each decoder layer, [R,H]: the state, and an LSTM's memory cell."""
 
 
-class RecurrentTranslator(nn.Module):
+class RecurrentTranslator(Writer):
     """Maps source ids and the target so far to logits of the next token, as `Transformer` does and with its surface."""
+
+    config: RecurrentConfig
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
@@ -207,32 +210,7 @@ class RecurrentTranslator(nn.Module):
         hidden_RTD: Tensor = self.dropout(torch.maximum(*both.chunk(2, -1)))  # maxout, as published
         return hidden_RTD
 
-    # The stepper protocol of transduce.decoding
-
-    @property
-    def bos_id(self) -> int:
-        """The id that starts the decoder's input."""
-        return self.config.bos_id
-
-    @property
-    def eos_id(self) -> int:
-        """The id that ends a sentence."""
-        return self.config.eos_id
-
-    @property
-    def pad_id(self) -> int:
-        """The id that marks padding."""
-        return self.config.pad_id
-
-    @property
-    def output_size(self) -> int:
-        """V, the number of ids that can be written."""
-        return self.config.output_size
-
-    @property
-    def max_target_length(self) -> None:
-        """None: a state has no positions to run out of."""
-        return None
+    # The rest of the stepper protocol of transduce.decoding
 
     def prefill(self, source_ids: Tensor, capacity: int = 0) -> RecurrentState:
         """Read the sources; one row each. States do not grow, so `capacity` is for the protocol alone."""

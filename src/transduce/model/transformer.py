@@ -18,6 +18,7 @@ from transduce.model.encoder import Encoder
 from transduce.model.ids import check_ids
 from transduce.model.initialise import initialise
 from transduce.model.masks import padding_mask
+from transduce.model.writer import Writer
 
 __all__ = ["AttentionRecord", "Transformer"]
 
@@ -34,7 +35,7 @@ class AttentionRecord:
     """Target tokens looking at source tokens, [B,H,T,S]."""
 
 
-class Transformer(nn.Module):
+class Transformer(Writer):
     """Maps source ids and the target so far to logits of the next token.
 
     >>> model = Transformer(TransformerConfig.tiny(vocab_size=100))
@@ -43,6 +44,8 @@ class Transformer(nn.Module):
     `target_ids` is the decoder's input: it starts with `config.bos_id`, and position t gives the logits of token t+1.
     `config.pad_id` after the end marks padding. For search it is a stepper: `prefill`, `step`, `reorder`.
     """
+
+    config: TransformerConfig
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -97,32 +100,7 @@ class Transformer(nn.Module):
         record = AttentionRecord()
         return self.project(self.hidden(source_ids, target_ids, record)), record
 
-    # The stepper protocol of transduce.decoding
-
-    @property
-    def bos_id(self) -> int:
-        """The id that starts the decoder's input."""
-        return self.config.bos_id
-
-    @property
-    def eos_id(self) -> int:
-        """The id that ends a sentence."""
-        return self.config.eos_id
-
-    @property
-    def pad_id(self) -> int:
-        """The id that marks padding."""
-        return self.config.pad_id
-
-    @property
-    def output_size(self) -> int:
-        """V, the number of ids that can be written."""
-        return self.config.output_size
-
-    @property
-    def max_target_length(self) -> int | None:
-        """The longest target that the model has positions for; None where there is no limit."""
-        return self.config.max_length if self.config.positions == "learned" else None
+    # The rest of the stepper protocol of transduce.decoding
 
     def prefill(self, source_ids: Tensor, capacity: int) -> DecoderState:
         """Encode the sources and start a state with one row each, for at most `capacity` target positions."""

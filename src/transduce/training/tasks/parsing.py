@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
+import numpy as np
 
 from transduce.data.batches import BatchPlan
 from transduce.decoding import decode
@@ -61,7 +61,7 @@ class ParsingTask(TranslationTask):
     def _parsed(self, trees: Sequence[Tree]) -> list[Tree]:
         words = [tree.words() for tree in trees]
         sources = self.vocabularies.source.encode_batch([" ".join(each) for each in words])
-        ids = tensor(self.device, [torch.tensor([*source, EOS]).numpy() for source in sources], fill=PAD)
+        ids = tensor(self.device, [np.array([*source, EOS], dtype=np.uint32) for source in sources], fill=PAD)
         options = tree_options(self.symbols, [self.symbols.of_words(each) for each in words], beam=1)
         written = (hypotheses[0].tokens for hypotheses in decode(self.module, ids, options))
         symbols = self.vocabularies.target.decode_batch(written)
