@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.storage import write_aside
-from transduce.text import NORMALISATION, Vocabularies
+from transduce.text import NORMALISATION, Normalisation, Vocabularies
 from transduce.text.languages import tag_for
 from transduce.text.vocabularies import vocabulary_files
 
@@ -81,6 +81,7 @@ class BundleConfig:
     target_languages: list[str] = field(default_factory=list)
     """Those that a tag before the source chooses from; empty where there is nothing to choose."""
     normalisation: str = NORMALISATION
+    """The rules that its texts went through; see `transduce.text.normalise`."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Decoding options that differ from the defaults."""
     format: int = FORMAT
@@ -114,11 +115,11 @@ class Bundle:
         for name in values:
             if name not in known:
                 raise BundleError(f"{name!r} is not part of a model's description.", where=where)
-        if values.get("normalisation") != NORMALISATION:
+        if Normalisation.parse(values.get("normalisation")) is None:
             raise BundleError(
                 f"the model was trained with normalisation {values.get('normalisation')!r}.",
                 where=where,
-                remedy=f"This version of transduce knows {NORMALISATION!r} only.",
+                remedy=f"This version of transduce knows {NORMALISATION!r} and its kin only.",
             )
         for name in ("architecture", "decoding"):
             if not isinstance(values.get(name), dict):
@@ -183,7 +184,8 @@ class Bundle:
                 remedy="Give a model that reads text.",
             )
         try:
-            vocabularies = Vocabularies.load(self.path, self.shares_vocabulary)
+            rules = Normalisation.parse(self.config.normalisation)
+            vocabularies = Vocabularies.load(self.path, self.shares_vocabulary, rules)
             for language in self.config.target_languages:
                 vocabularies.source.tag(tag_for(language))
         except InputError as error:
