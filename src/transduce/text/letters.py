@@ -1,8 +1,8 @@
 """Letters that are hard to type: what is written in their place, and which languages have them.
 
 Where a keyboard has no ɛ or ɔ, people take a Greek epsilon or a reversed c, which look the same and are other
-characters: to a model, other words. Only signs that cannot mean anything else in these languages are in the table; 3 and
-) for ɛ and ɔ are not.
+characters: to a model, other words. Only signs that cannot mean anything else in these languages are in the table, and
+not the 3 and the ) that are also written for ɛ and ɔ.
 """
 
 from __future__ import annotations
