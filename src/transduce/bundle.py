@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     from transduce.model import Transformer
     from transduce.model.family import Network
 
-__all__ = ["COMMANDS", "FORMAT", "Bundle", "BundleConfig", "TaskName", "builtin_models", "find_model"]
+__all__ = [
+    "COMMANDS",
+    "DEFAULT_MODEL",
+    "FORMAT",
+    "Bundle",
+    "BundleConfig",
+    "TaskName",
+    "builtin_folder",
+    "builtin_models",
+    "find_model",
+]
 
 TaskName = Literal[
     "translation",
@@ -57,6 +67,8 @@ COMMANDS: dict[str, str] = {
 
 NETWORKS = ("transformer", "recurrent", "encoder-only", "decoder-only", "vision")
 """Those of `transduce.model.family`, which would import PyTorch."""
+DEFAULT_MODEL = "en-de"
+"""The built-in model that translates where none is asked for."""
 FORMAT = 1
 """Raised when older versions of transduce can no longer read what this one writes."""
 
@@ -84,6 +96,8 @@ class BundleConfig:
     """The rules that its texts went through; see `transduce.text.normalise`."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Decoding options that differ from the defaults."""
+    licence: str | None = None
+    """Under which terms the weights may be passed on, such as "CC BY 2.0"; None where nobody has said."""
     format: int = FORMAT
 
 
@@ -201,6 +215,14 @@ class Bundle:
                 )
         return vocabularies
 
+    def scores(self) -> dict[str, Any]:
+        """What `scores.json` says; nothing where it cannot be read, for nobody needs it to translate."""
+        try:
+            found = json.loads((self.path / "scores.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
     def require(self, *tasks: TaskName) -> None:
         """Refuse a model that has learned something else."""
         if self.config.task not in tasks:
@@ -247,18 +269,33 @@ class Bundle:
 
 
 def find_model(name: str | Path) -> Path:
-    """A model's directory: as given, or that of a built-in model of this name."""
-    builtin = _builtin_folder() / str(name)
-    return builtin if str(name) in builtin_models() and not Path(name).exists() else Path(name)
+    """A model's directory: that of the built-in model of this name, or the directory given.
+
+    "en-de" is the built-in model, "./en-de" a directory of yours; where "en-de" is both, nothing is guessed. A Path
+    that exists is a directory.
+    """
+    if str(name) not in builtin_models():
+        return Path(name)
+    builtin, own = builtin_folder() / str(name), Path(name)
+    if isinstance(name, Path) and own.exists():
+        return own
+    if (own / "config.json").is_file() or (own / "run").is_dir():
+        raise BundleError(
+            f"{str(name)!r} is the name of a built-in model, and of a model in this directory.",
+            remedy=f"Write .{os.sep}{name} for yours; the other is {builtin}",
+        )
+    return builtin
 
 
 def builtin_models() -> list[str]:
-    """The names of the models that come with transduce."""
-    folder = _builtin_folder()
-    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    """The names of the models that come with transduce, the one that is used unless told otherwise first."""
+    folder = builtin_folder()
+    names = [path.name for path in folder.iterdir() if (path / "config.json").is_file()] if folder.is_dir() else []
+    return sorted(names, key=lambda name: (name != DEFAULT_MODEL, name))
 
 
-def _builtin_folder() -> Path:
+def builtin_folder() -> Path:
+    """Where the models that come with transduce are."""
     return Path(str(files("transduce.assets"))) / "models"
 
 

@@ -27,7 +27,7 @@ PAIRS_AT_ONCE = 512
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of a model.")],
     source: Source,
     reference: Reference = None,
     to: To = None,
@@ -57,13 +57,13 @@ def evaluate(
 
     translations, references = _translated([model], source, reference, to, beam)
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations[str(model)], references)
+        result = measure(translations[model], references)
     _show(result, evaluation_table(result), as_json)
 
 
 def compare(
-    baseline: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
-    model: Annotated[Path, typer.Argument(help="Directory of another.")],
+    baseline: Annotated[str, typer.Argument(help="Directory or name of a model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of another.")],
     source: Source,
     reference: Reference = None,
     to: To = None,
@@ -83,7 +83,7 @@ def compare(
 
 
 def score(
-    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of a model.")],
     source: Annotated[Path, typer.Argument(help="Text; or a .tsv, or the name of a built-in corpus.")],
     target: Annotated[Path | None, typer.Argument(help="Its translations, line by line.")] = None,
     to: To = None,
@@ -126,7 +126,7 @@ def _show(result: Evaluation | Comparison, table: Table, as_json: bool) -> None:
 
 
 def _translated(
-    models: list[Path], source: Path, reference: Path | None, to: str | None, beam: int
+    models: list[str], source: Path, reference: Path | None, to: str | None, beam: int
 ) -> tuple[dict[str, list[str]], list[str]]:
     """What each model makes of the source, and the references."""
     from rich.console import Console
@@ -135,7 +135,7 @@ def _translated(
     from transduce.cli.line_progress import LineProgress
 
     pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
-    translations: dict[str, list[str]] = {str(path): [] for path in models}
+    translations: dict[str, list[str]] = {path: [] for path in models}
     for path in models:
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
@@ -144,6 +144,6 @@ def _translated(
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
-                translations[str(path)] += [each.text for each in translator.translate(block, to, beam=beam)]
+                translations[path] += [each.text for each in translator.translate(block, to, beam=beam)]
                 progress.advance(len(block))
     return translations, [pair.target for pair in pairs]
