@@ -136,14 +136,29 @@ def _translated(
 
     pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
     translations: dict[str, list[str]] = {path: [] for path in models}
+    letters: set[str] = set()
     for path in models:
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
 
             translator = Translator.load(path)
+        letters.add(translator.vocabularies.target.letters)
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
                 translations[path] += [each.text for each in translator.translate(block, to, beam=beam)]
                 progress.advance(len(block))
-    return translations, [pair.target for pair in pairs]
+    return translations, _references([pair.target for pair in pairs], letters.pop() if len(letters) == 1 else "")
+
+
+def _references(lines: list[str], letters: str) -> list[str]:
+    """References as they are; where models write letters that are hard to type, with those that are meant."""
+    from transduce.text import normalise
+
+    if not letters:
+        return lines
+    meant = [normalise(line, letters) for line in lines]
+    if changed := sum(normalise(line) != other for line, other in zip(lines, meant, strict=True)):
+        shown = " or ".join(letters)
+        typer.echo(f"In {changed:,} references, signs that look like {shown} are taken for it.", err=True)
+    return meant

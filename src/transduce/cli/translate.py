@@ -66,13 +66,13 @@ def translate(
 
 def _chosen(model: str | None, source: str | None, to: str | None) -> Bundle:
     """The model of this name, else the built-in one for these languages, else the usual one."""
-    from transduce.bundle import DEFAULT_MODEL, Bundle, find_model
+    from transduce.bundle import DEFAULT_MODEL, Bundle, builtin_folder, find_model
 
     if model is None and (source or to):
         from transduce.catalogue import model_between
 
         return model_between(source, to).bundle
-    bundle = Bundle.open(find_model(model or DEFAULT_MODEL))
+    bundle = Bundle.open(find_model(model) if model is not None else builtin_folder() / DEFAULT_MODEL)
     if source is not None:
         from transduce.text.languages import same_language
 
