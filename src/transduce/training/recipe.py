@@ -16,7 +16,7 @@ from transduce.model.family import Config, Network, config_class
 from transduce.model.vision import VisionConfig
 from transduce.text.tokenizer import check_protected
 
-__all__ = ["Budget", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
+__all__ = ["Budget", "DataRecipe", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
 
 NOT_SETTINGS = {"vocab_size", "target_vocab_size", "head", "labels", "height", "width", "channels"}
 """Fields of the model that come from the data or the task."""
@@ -61,6 +61,15 @@ class TokenizerRecipe(_Part):
     """Symbols that are never split and come through whole, such as ["<br>", "{name}"]."""
     language_tags: bool = False
     """Put a tag for the target language before each source, so that one model learns several; `--to` chooses."""
+
+
+class DataRecipe(_Part):
+    """What is learned from besides the pairs as they are."""
+
+    variants: float = Field(default=0.0, ge=0, le=1)
+    """Share of the pairs that are learned in another form as well, so that the model can bear what people type: joined
+    to longer texts, in capitals, without the final mark, and with slots for what must come through as it is (numbers,
+    addresses, terms of a glossary)."""
 
 
 class TrainingRecipe(_Part):
@@ -154,6 +163,8 @@ class Recipe(_Part):
     """What is asked of texts that come without an answer."""
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of TransformerConfig that differ from the paper's base model."""
+    data: DataRecipe = DataRecipe()
+    """What is learned from besides the pairs as they are."""
     tokenizer: TokenizerRecipe = TokenizerRecipe()
     """How text becomes tokens."""
     training: TrainingRecipe = TrainingRecipe()
@@ -321,6 +332,12 @@ class Recipe(_Part):
                     where=where,
                     remedy="Leave it out.",
                 )
+        if self.data.variants and (self.learns_from_examples or self.task == "parsing"):
+            raise ConfigError(
+                f"data.variants are made of sentences and their translations: they mean nothing for {self.task}.",
+                where=where,
+                remedy="Leave it out.",
+            )
         usual = METRICS.get(self.task, "bleu")
         measured = ("bleu", "chrf", "loss") if usual == "bleu" else tuple(dict.fromkeys((usual, "loss")))
         if self.metric not in measured:
