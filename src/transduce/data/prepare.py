@@ -214,7 +214,7 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> dict[st
 
 
 def _variants(preparation: Preparation, vocabularies: Vocabularies, pairs: list[Pair]) -> Variants:
-    """What makes variants of a corpus's pairs, of which these are a sample; without slots if the vocabulary has none."""
+    """What makes variants of a corpus's pairs, of which these are a sample; no slots if the vocabulary has none."""
     slots = vocabularies.source.slots and vocabularies.target.slots
     return Variants(preparation.variants, learn_lexicon(pairs) if preparation.variants and slots else None)
 
