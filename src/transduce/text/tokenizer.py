@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from transduce.errors import ConfigError, InputError
 from transduce.text.merge_dropout import MergeDropout
 from transduce.text.normalise import SPACE_MARK, normalise
+from transduce.text.slots import SLOT_SYMBOLS
 
 if TYPE_CHECKING:
     import sentencepiece
@@ -233,6 +234,11 @@ class Tokenizer:
     def protected(self) -> list[str]:
         """The symbols that are never split."""
         return [self._processor.id_to_piece(i) for i in self._special if not self._processor.is_control(i)]
+
+    @cached_property
+    def slots(self) -> list[str]:
+        """The symbols that stand for what must come through as it is; none if the model has not learned any."""
+        return [symbol for symbol in SLOT_SYMBOLS if symbol in self.protected]
 
     @property
     def _special(self) -> range:
