@@ -99,9 +99,9 @@ def card(sheet: Sheet, scores: dict[str, Any], parameters: int, examples: list[t
     off = (calibration.get("test") or calibration).get("error")
     trust = f" Its confidence is off by {off:.3f} (calibration error)." if off is not None else ""
     measured = (
-        f"On {test['sentences']:,} sentences that it has not seen ({test['of']}), beam 4, int8: BLEU {test['bleu']:.1f},"
-        f" chrF {test['chrf']:.1f}, TER {test['ter']:.1f}.{trust} Signatures, intervals and the dev set are in "
-        "`scores.json`."
+        f"On {test['sentences']:,} sentences that it has not seen ({test['of']}), beam 4, int8: BLEU "
+        f"{test['bleu']:.1f}, chrF {test['chrf']:.1f}, TER {test['ter']:.1f}.{trust} Signatures, intervals "
+        "and the dev set are in `scores.json`."
     )
     made = (
         f"{parameters:,} parameters, {training['steps']:,} steps in {training['minutes']:g} minutes on a CPU, commit "
