@@ -291,7 +291,7 @@ class Guard:
         if len(ids) <= longest:
             return self.items(core, draft.depth + 1)
         items: list[str | Draft] = []
-        for ids_of_piece in self._source.cut(ids, longest):
+        for ids_of_piece in self._source.cut(ids, longest - 1):  # a piece has a space before it that it had not
             if items and self._source.begins_word(ids_of_piece):
                 items.append(" ")
             items += self.items(self._source.decode(ids_of_piece).strip(), draft.depth + 1)
