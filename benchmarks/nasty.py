@@ -23,9 +23,9 @@ from transduce.translator import Translation
 
 COUNT = 500
 WORDS = [
-    "the", "a", "house", "dog", "river", "my", "your", "old", "green", "quickly", "and", "but", "because", "who", "never",
-    "always", "runs", "sees", "station", "book", "letter", "water", "teacher", "garden", "tomorrow", "big", "small",
-    "found", "lost", "under", "over", "with", "without", "money", "time", "day", "night", "friend", "city",
+    "the", "a", "house", "dog", "river", "my", "your", "old", "green", "quickly", "and", "but", "because", "who",
+    "never", "always", "runs", "sees", "station", "book", "letter", "water", "teacher", "garden", "tomorrow", "big",
+    "small", "found", "lost", "under", "over", "with", "without", "money", "time", "day", "night", "friend", "city",
 ]  # fmt: skip
 SENTENCES = [
     "I would like a cup of coffee.", "My sister works in a hospital.", "Where is the next station?",
