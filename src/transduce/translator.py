@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from transduce.bundle import Bundle, find_model
+from transduce.confidence import Confidence, Signs, mean_confidence
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.text import normalise
 from transduce.text.languages import Direction
@@ -41,6 +42,9 @@ class Alternative:
     text: str
     score: float
     """Log-probability over length penalty; sums over sentences where the text has several."""
+    confidence: float | None = None
+    """From 0 to 1, such as 0.7: sentences like this came out 70 % like a human's translation (chrF). Of several
+    sentences the mean by length. None if the model was not calibrated, or words were drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class Translation:
     score: float
     alternatives: list[Alternative] = field(default_factory=list)
     """The n best, the translation itself first."""
+    confidence: float | None = None
+    """See Alternative."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +71,41 @@ class Sentences:
     """For each text, the white space behind each of its sentences."""
     wanted: list[int]
     """Which of all sentences the sources are; the others have no words."""
+    confidence: Confidence | None = None
+    """What judges hypotheses by their signs."""
 
     def translations(self, decoded: Sequence[Sequence[Hypothesis]]) -> list[Translation]:
         """The texts' translations, of the hypotheses for the sources."""
         written = self.vocabulary.decode_batch(each.tokens for hypotheses in decoded for each in hypotheses)
         texts = map(normalise, written)  # a weak model may write the byte of a line feed
         found: list[list[Alternative]] = [[] for spaces in self.spaces for _ in spaces]
-        for index, hypotheses in zip(self.wanted, decoded, strict=True):
-            found[index] = [Alternative(next(texts), hypothesis.score) for hypothesis in hypotheses]
+        for index, source, hypotheses in zip(self.wanted, self.sources, decoded, strict=True):
+            found[index] = [Alternative(next(texts), each.score, self._confidence(source, each)) for each in hypotheses]
         translations, place = [], 0
         for spaces in self.spaces:
             translations.append(_joined(spaces, found[place : place + len(spaces)]))
             place += len(spaces)
         return translations
+
+    def signs(self, decoded: Sequence[Sequence[Hypothesis]]) -> list[list[Signs]]:
+        """For each text what its sentences' best hypotheses can be judged by, without any reference."""
+        mine = {
+            index: _signs(source, hypotheses[0])
+            for index, source, hypotheses in zip(self.wanted, self.sources, decoded, strict=True)
+        }
+        found, place = [], 0
+        for spaces in self.spaces:
+            found.append([mine[index] for index in range(place, place + len(spaces)) if index in mine])
+            place += len(spaces)
+        return found
+
+    def _confidence(self, source: list[int], hypothesis: Hypothesis) -> float | None:
+        """All confidence comes from here.
+
+        Whatever has a reason to doubt a hypothesis that its signs do not show, such as a guard that found it wanting,
+        lowers it here.
+        """
+        return self.confidence.of(_signs(source, hypothesis)) if self.confidence else None
 
 
 class Translator:
@@ -249,7 +277,10 @@ class Translator:
         if decoding.prefix:
             prefixes = self._prefixes(decoding, list(map(len, spaces)), ids)
             decoding = decoding.replace(prefix=[prefixes[index] for index in wanted])
-        return Sentences([ids[index] for index in wanted], decoding, self.vocabularies.target, spaces, wanted)
+        # It was learned from what is likely, and says nothing of what is drawn.
+        confidence = None if decoding.sampling else self.bundle.config.confidence
+        sources = [ids[index] for index in wanted]
+        return Sentences(sources, decoding, self.vocabularies.target, spaces, wanted, confidence)
 
     def _cut(self, row: list[int], space: str) -> list[tuple[list[int], str]]:
         """A sentence, in parts if it is too long for any model, and what stands behind each."""
@@ -317,13 +348,18 @@ class Translator:
         return prefixes
 
 
+def _signs(source: list[int], hypothesis: Hypothesis) -> Signs:
+    return Signs(hypothesis.log_probability, len(hypothesis.tokens), len(source) + 1)
+
+
 def _joined(spaces: list[str], found: list[list[Alternative]]) -> Translation:
     """One translation of the alternatives for a text's sentences; the n-th best joins their n-th bests."""
     if spaces == [""] and found[0]:  # a sentence by itself
-        return Translation(found[0][0].text, found[0][0].score, found[0])
+        return Translation(found[0][0].text, found[0][0].score, found[0], found[0][0].confidence)
     alternatives = []
     for rank in range(max(map(len, found), default=0) or 1):
         chosen = [each[min(rank, len(each) - 1)] if each else Alternative("", 0.0) for each in found]
         text = "".join(each.text + space for each, space in zip(chosen, spaces, strict=True))
-        alternatives.append(Alternative(text, sum((each.score for each in chosen), 0.0)))
-    return Translation(alternatives[0].text, alternatives[0].score, alternatives)
+        confidence = mean_confidence([(each.confidence, len(each.text)) for each in chosen])
+        alternatives.append(Alternative(text, sum((each.score for each in chosen), 0.0), confidence))
+    return Translation(alternatives[0].text, alternatives[0].score, alternatives, alternatives[0].confidence)
