@@ -44,7 +44,8 @@ class Alternative:
     """Log-probability over length penalty; sums over sentences where the text has several."""
     confidence: float | None = None
     """From 0 to 1, such as 0.7: sentences like this came out 70 % like a human's translation (chrF). Of several
-    sentences the mean by length. None if the model was not calibrated, or words were drawn at random."""
+    sentences the mean by length. None if the model was not calibrated, if words were drawn at random or tried by a
+    shortlist only."""
 
 
 @dataclass(frozen=True)
@@ -277,8 +278,9 @@ class Translator:
         if decoding.prefix:
             prefixes = self._prefixes(decoding, list(map(len, spaces)), ids)
             decoding = decoding.replace(prefix=[prefixes[index] for index in wanted])
-        # It was learned from what is likely, and says nothing of what is drawn.
-        confidence = None if decoding.sampling else self.bundle.config.confidence
+        # It was learned from what is likely among all words: of what is drawn, or likely among few, it says nothing.
+        comparable = self.engine.among_all and not decoding.sampling
+        confidence = self.bundle.config.confidence if comparable else None
         sources = [ids[index] for index in wanted]
         return Sentences(sources, decoding, self.vocabularies.target, spaces, wanted, confidence)
 

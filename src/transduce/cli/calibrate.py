@@ -67,10 +67,12 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
     from transduce.evaluation.calibration import FEWEST
     from transduce.text.languages import tag_for
 
-    spread = range(0, len(prepared.dev_sources), -(-len(prepared.dev_sources) // MOST))
-    if len(spread) < FEWEST:
-        console.print(f"No confidence: the dev set has {len(spread)} sentences, it takes {FEWEST}.")
+    known = len(prepared.dev_sources)
+    if known < FEWEST:
+        console.print(f"No confidence: the dev set has {known} sentences, it takes {FEWEST}.")
         return
+    count = min(MOST, known)
+    spread = [place * known // count for place in range(count)]  # its order may be by length, or by corpus
     source = bundle.vocabularies().source
     tags = {source.tag(tag_for(language)): language for language in bundle.config.target_languages}
     to = [tags[int(prepared.dev.ids("source", index)[0])] for index in spread] if tags else None
