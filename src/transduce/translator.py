@@ -198,9 +198,12 @@ class Translator:
         """
         decoding, language = self._options(options), self._language(to)
         active = guard and decoding.brackets is None
+        # It was learned from what is likely among all words: of what is drawn, or likely among few, it says nothing.
+        comparable = self.engine.among_all and not decoding.sampling
         guards = Guard(
             self.vocabularies,
             decoding,
+            confidence=self.bundle.config.confidence if comparable else None,
             glossary=_glossary(glossary) if active else None,
             tags=int(language is not None),
             active=active,

@@ -11,7 +11,8 @@ import typer
 
 if TYPE_CHECKING:
     from transduce.decoding import Hypothesis
-    from transduce.evaluation import Comparison, Evaluation, Table
+    from transduce.evaluation import Calibration, Comparison, Evaluation, Table
+    from transduce.translator import Translation
 
 __all__ = ["compare", "evaluate", "score"]
 
@@ -34,7 +35,7 @@ def evaluate(
     beam: Beam = 4,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals.
+    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals; how far confidence is off.
 
     Of models for other tasks accuracy, of those that guess words perplexity, of parsers F1.
     """
@@ -52,13 +53,17 @@ def evaluate(
         measure_examples(bundle, source, reference, as_json)
         return
 
+    from transduce.evaluation import calibration_of, evaluation_table, sentence_chrf
     from transduce.evaluation import evaluate as measure
-    from transduce.evaluation import evaluation_table
 
-    translations, references = _translated([model], source, reference, to, beam)
+    found, references = _translated([model], source, reference, to, beam)
+    translations = [each.text for each in found[str(model)]]
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations[str(model)], references)
-    _show(result, evaluation_table(result), as_json)
+        result = measure(translations, references)
+        confidences = [each.confidence for each in found[str(model)]]
+        known = any(each is not None for each in confidences)
+        calibration = calibration_of(confidences, sentence_chrf(translations, references)) if known else None
+    _show(result, evaluation_table(result), as_json, calibration)
 
 
 def compare(
@@ -78,7 +83,8 @@ def compare(
 
     translations, references = _translated([baseline, model], source, reference, to, beam)
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations, references)
+        texts = {name: [each.text for each in mine] for name, mine in translations.items()}
+        result = measure(texts, references)
     _show(result, comparison_table(result), as_json)
 
 
@@ -115,19 +121,23 @@ def _scored(hypothesis: Hypothesis) -> dict[str, float]:
     return {"log_probability": total, "per_token": total / tokens, "tokens": tokens}
 
 
-def _show(result: Evaluation | Comparison, table: Table, as_json: bool) -> None:
+def _show(result: Evaluation | Comparison, table: Table, as_json: bool, calibration: Calibration | None = None) -> None:
     if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
+        more = {"calibration": calibration.as_dict()} if calibration else {}
+        typer.echo(json.dumps(result.as_dict() | more, ensure_ascii=False, indent=2))
         return
+    from transduce.cli.calibrate import shown_calibration
     from transduce.cli.tables import print_scores
     from transduce.evaluation import signatures
 
     print_scores(*table, signatures(result))
+    if calibration:
+        typer.echo(shown_calibration(calibration))
 
 
 def _translated(
     models: list[Path], source: Path, reference: Path | None, to: str | None, beam: int
-) -> tuple[dict[str, list[str]], list[str]]:
+) -> tuple[dict[str, list[Translation]], list[str]]:
     """What each model makes of the source, and the references."""
     from rich.console import Console
 
@@ -135,7 +145,7 @@ def _translated(
     from transduce.cli.line_progress import LineProgress
 
     pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
-    translations: dict[str, list[str]] = {str(path): [] for path in models}
+    translations: dict[str, list[Translation]] = {str(path): [] for path in models}
     for path in models:
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
@@ -144,6 +154,6 @@ def _translated(
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
-                translations[str(path)] += [each.text for each in translator.translate(block, to, beam=beam)]
+                translations[str(path)] += translator.translate(block, to, beam=beam)
                 progress.advance(len(block))
     return translations, [pair.target for pair in pairs]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from transduce.confidence import Confidence, Signs
 from transduce.guards.draft import Assembly, Draft, Manner
 from transduce.guards.glossary import Glossary, capitalised, is_there
 from transduce.guards.numbers import lost_numbers
@@ -60,10 +61,12 @@ class Guard:
         options: DecodingOptions,
         *,
         glossary: Glossary | None = None,
+        confidence: Confidence | None = None,
         tags: int = 0,
         active: bool = True,
     ) -> None:
         """Of decoding `options`, and of a number of tags before each source; if it is not `active`, all is good."""
+        self._confidence = confidence
         self._source, self._target = vocabularies.source, vocabularies.target
         self._tags, self._active = tags, active
         self._options = options
@@ -111,7 +114,7 @@ class Guard:
             draft.found = [Alternative("", 0.0)]
             return False
         if self._active and not draft.prefix and self._unknown.issuperset(ids):
-            draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0)]
+            draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0, self._none)]
             draft.flags = [Flag("untranslated", "The model does not know these letters; the text was copied.")]
             return False
         if len(ids) > LONGEST:
@@ -153,9 +156,13 @@ class Guard:
         good = [index for index, judgement in enumerate(judged) if judgement is GOOD]
         if not good:
             return self._again(draft, hypotheses, texts, judged)
-        draft.tokens = hypotheses[good[0]].tokens
+        draft.tokens, draft.signs = hypotheses[good[0]].tokens, _signs(draft, hypotheses[good[0]])
         draft.found = [
-            Alternative(self._written(draft, texts[index]), hypotheses[index].score)
+            Alternative(
+                self._written(draft, texts[index]),
+                hypotheses[index].score,
+                self._confidence.of(_signs(draft, hypotheses[index])) if self._confidence else None,
+            )
             for index in good[: self._options.n_best]
         ]
         return False
@@ -317,7 +324,7 @@ class Guard:
         if not _has_words(text) and not draft.prefix:
             self._copy(draft)
             return
-        draft.found = [Alternative(text, hypotheses[best].score)]
+        draft.found = [Alternative(text, hypotheses[best].score, self._none)]
         for name in judged[best].flags:
             draft.flags.append(Flag(name, MESSAGES[name]))
         for part in judged[best].lost:
@@ -327,7 +334,7 @@ class Guard:
             )
 
     def _copy(self, draft: Draft) -> None:
-        draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0)]
+        draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0, self._none)]
         draft.flags = [Flag("untranslated", f"No translation was found for {_shown(draft.text)}; it was copied.")]
 
     def _written(self, draft: Draft, text: str) -> str:
@@ -360,6 +367,11 @@ class Guard:
                 written += capitalised(part.filling) if at_start else part.filling
         return (written + text[position:]).strip()
 
+    @property
+    def _none(self) -> float | None:
+        """No confidence at all, where there could be any."""
+        return None if self._confidence is None else 0.0
+
     @cached_property
     def _unknown(self) -> frozenset[int]:
         """Ids that say nothing: bytes of letters that the vocabulary does not have, and signs."""
@@ -373,6 +385,10 @@ MESSAGES = {
     "untranslated": "No translation was found.",
 }
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+
+
+def _signs(draft: Draft, hypothesis: Hypothesis) -> Signs:
+    return Signs(hypothesis.log_probability, len(hypothesis.tokens), len(draft.ids) + 1)
 
 
 def _has_words(text: str) -> bool:
