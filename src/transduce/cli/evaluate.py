@@ -28,7 +28,7 @@ PAIRS_AT_ONCE = 512
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of a model.")],
     source: Source,
     reference: Reference = None,
     to: To = None,
@@ -57,18 +57,18 @@ def evaluate(
     from transduce.evaluation import evaluate as measure
 
     found, references = _translated([model], source, reference, to, beam)
-    translations = [each.text for each in found[str(model)]]
+    translations = [each.text for each in found[model]]
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations, references)
-        confidences = [each.confidence for each in found[str(model)]]
+        confidences = [each.confidence for each in found[model]]
         known = any(each is not None for each in confidences)
         calibration = calibration_of(confidences, sentence_chrf(translations, references)) if known else None
     _show(result, evaluation_table(result), as_json, calibration)
 
 
 def compare(
-    baseline: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
-    model: Annotated[Path, typer.Argument(help="Directory of another.")],
+    baseline: Annotated[str, typer.Argument(help="Directory or name of a model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of another.")],
     source: Source,
     reference: Reference = None,
     to: To = None,
@@ -89,7 +89,7 @@ def compare(
 
 
 def score(
-    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of a model.")],
     source: Annotated[Path, typer.Argument(help="Text; or a .tsv, or the name of a built-in corpus.")],
     target: Annotated[Path | None, typer.Argument(help="Its translations, line by line.")] = None,
     to: To = None,
@@ -136,7 +136,7 @@ def _show(result: Evaluation | Comparison, table: Table, as_json: bool, calibrat
 
 
 def _translated(
-    models: list[Path], source: Path, reference: Path | None, to: str | None, beam: int
+    models: list[str], source: Path, reference: Path | None, to: str | None, beam: int
 ) -> tuple[dict[str, list[Translation]], list[str]]:
     """What each model makes of the source, and the references."""
     from rich.console import Console
@@ -145,15 +145,30 @@ def _translated(
     from transduce.cli.line_progress import LineProgress
 
     pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
-    translations: dict[str, list[Translation]] = {str(path): [] for path in models}
+    translations: dict[str, list[Translation]] = {path: [] for path in models}
+    letters: set[str] = set()
     for path in models:
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
 
             translator = Translator.load(path)
+        letters.add(translator.vocabularies.target.letters)
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
-                translations[str(path)] += translator.translate(block, to, beam=beam)
+                translations[path] += translator.translate(block, to, beam=beam)
                 progress.advance(len(block))
-    return translations, [pair.target for pair in pairs]
+    return translations, _references([pair.target for pair in pairs], letters.pop() if len(letters) == 1 else "")
+
+
+def _references(lines: list[str], letters: str) -> list[str]:
+    """References as they are; where models write letters that are hard to type, with those that are meant."""
+    from transduce.text import normalise
+
+    if not letters:
+        return lines
+    meant = [normalise(line, letters) for line in lines]
+    if changed := sum(normalise(line) != other for line, other in zip(lines, meant, strict=True)):
+        shown = " or ".join(letters)
+        typer.echo(f"In {changed:,} references, signs that look like {shown} are taken for it.", err=True)
+    return meant

@@ -14,6 +14,7 @@ import typer
 from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
+    from transduce.bundle import Bundle
     from transduce.cli.arriving_lines import Lines
     from transduce.translator import Alternative, Translation, Translator
 
@@ -29,14 +30,18 @@ MOST_WARNINGS = 10
 
 def translate(
     text: Annotated[list[str] | None, typer.Argument(help="Texts; standard input if neither these nor a file.")] = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="Directory or name of a model.")] = "en-de",
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Name of a built-in model, or directory of yours (./en-de). Else en-de."),
+    ] = None,
     input_file: Annotated[Path | None, typer.Option("--input", "-i", help="Text file, one text a line.")] = None,
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write; else to the screen.")
     ] = None,
-    to: Annotated[
-        str | None, typer.Option(help="Language to translate into, of a model that knows several; else its first.")
+    source: Annotated[
+        str | None, typer.Option("--from", help="Language of the texts; with --to, chooses a built-in model.")
     ] = None,
+    to: Annotated[str | None, typer.Option(help="Language to translate into; `transduce models` lists them.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
     shortlist: Annotated[
@@ -64,8 +69,9 @@ def translate(
     from transduce.guards import Glossary
     from transduce.translator import Translator
 
-    translator = Translator.load(model, shortlist=shortlist)
-    translator.bundle.require("translation", "text-to-text")
+    bundle = _chosen(model, source, to)
+    bundle.require("translation", "text-to-text")
+    translator = Translator(bundle, shortlist=shortlist)
     if raw and glossary is not None:
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "guard": not raw}
@@ -103,6 +109,29 @@ class Warnings:
         """Say how many lines nothing has been said of."""
         if (more := self._lines_warned - MOST_WARNINGS) > 0:
             typer.echo(f"transduce: and {more:,} more {'line' if more == 1 else 'lines'}; --json tells all.", err=True)
+
+
+def _chosen(model: str | None, source: str | None, to: str | None) -> Bundle:
+    """The model of this name, else the built-in one for these languages, else the usual one."""
+    from transduce.bundle import DEFAULT_MODEL, Bundle, builtin_folder, find_model
+
+    if model is None and (source or to):
+        from transduce.catalogue import model_between
+
+        return model_between(source, to).bundle
+    bundle = Bundle.open(find_model(model) if model is not None else builtin_folder() / DEFAULT_MODEL)
+    if source is not None:
+        from transduce.text.languages import same_language
+
+        reads = bundle.config.source_language
+        if reads is None or same_language(source, [reads]) is None:
+            knows = "does not say what it translates from" if reads is None else f"translates from {reads}"
+            raise ConfigError(
+                f"--from {source} does not fit: the model {knows}.",
+                where=str(bundle.path),
+                remedy="Leave out --from, or --model: then the languages choose one.",
+            )
+    return bundle
 
 
 def _translated(
