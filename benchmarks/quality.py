@@ -27,8 +27,8 @@ from transduce.errors import TransduceError
 from transduce.storage import storage_errors, write_whole
 
 
-def main() -> None:
-    """Run what is not complete, then write the report."""
+def main(options: Sequence[str] | None = None) -> int:
+    """Run what is not complete, then write the report; the exit code: 1 if runs have failed, 130 if it was stopped."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", type=Path, help="YAML file")
     parser.add_argument("-o", "--output", type=Path, required=True, help="directory of the experiment")
@@ -38,18 +38,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(), help="folder of the files that the grid names")
     parser.add_argument("--report", action="store_true", help="only write the report, of what there is so far")
     parser.add_argument("--run", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     if arguments.jobs < 1:
         parser.error("--jobs must be 1 or more")
     try:
         with storage_errors(arguments.output):
-            sys.exit(work(arguments))
+            return work(arguments)
     except TransduceError as error:
-        sys.exit(_refused(error))
+        print(f"quality: {error}", file=sys.stderr)
+        return 2
 
 
 def work(arguments: argparse.Namespace) -> int:
-    """What the command does; its exit code: 1 if runs have failed, 130 if it was stopped."""
+    """What the command does."""
     grid = load_grid(arguments.grid, steps=arguments.steps, minutes=arguments.minutes)
     places = Places(arguments.output)
     texts = find_texts(grid, arguments.data, arguments.output)
@@ -91,10 +92,5 @@ def report(grid: Grid, places: Places, texts: Texts) -> None:
     print(f"Curves: {page}")
 
 
-def _refused(error: TransduceError) -> int:
-    print(f"quality: {error}", file=sys.stderr)
-    return 2
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -20,7 +20,7 @@ from transduce.text.languages import Direction
 from transduce.training.recipe import Budget, Recipe
 from transduce.training.recipes import find_recipe
 
-__all__ = ["Grid", "Measuring", "Run", "load_grid"]
+__all__ = ["Grid", "Measuring", "Run", "load_grid", "short"]
 
 EXAMPLE = "such as variants: {base: [], more dropout: [model.dropout=0.3]}"
 
@@ -83,7 +83,7 @@ class Grid(_Part):
         keys = list(self.product)
         combinations = itertools.product(*self.product.values())
         pairs = ([f"{key}={json.dumps(value)}" for key, value in zip(keys, row, strict=True)] for row in combinations)
-        return [(" ".join(each.rpartition(".")[2] for each in settings), tuple(settings)) for settings in pairs]
+        return [(" ".join(map(short, settings)), tuple(settings)) for settings in pairs]
 
     def with_budget(self, **budget: float | None) -> Grid:
         """The same experiment with another budget, if any is given."""
@@ -177,6 +177,12 @@ def _check(grid: Grid) -> None:
         recipe.check_budget()
         if recipe.task not in ("translation", "text-to-text") or recipe.learns_from_examples:
             raise ConfigError(f"{run.variant}: {recipe.task} is not translation.", remedy="Choose another recipe.")
+
+
+def short(setting: str) -> str:
+    """A setting without its part: dropout=0.3 of model.dropout=0.3."""
+    key, equals, value = setting.partition("=")
+    return key.rpartition(".")[2] + equals + value
 
 
 def _file_name(variant: str) -> str:

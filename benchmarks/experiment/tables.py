@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from experiment.grid import Grid, Run
+from experiment.grid import Grid, Run, short
 from experiment.places import Places, Result
 from experiment.texts import Texts
 from results.scores import Scores, standard_error
@@ -99,7 +99,7 @@ def _names(grid: Grid) -> list[str]:
 
 def _named(name: str, settings: Sequence[str]) -> str:
     """The variant with its settings, where its name does not say them."""
-    if not settings or all(part.rpartition(".")[2] in name for part in settings):
+    if not settings or all(short(setting) in name for setting in settings):
         return name
     return f"{name} (`{' '.join(settings)}`)"
 

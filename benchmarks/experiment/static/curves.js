@@ -20,7 +20,7 @@ function element(name, attributes = {}, ...children) {
 }
 
 const number = (value, digits = 0) =>
-  value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  (value || 0).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
 /** The first variant has the colour of ink; where colours come round again, lines are dashed. */
 function strokeOf(index) {
