@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from transduce.errors import ConfigError, InputError
 from transduce.text.merge_dropout import MergeDropout
 from transduce.text.normalise import SPACE_MARK, normalise
+from transduce.text.slots import SLOT_SYMBOLS
 
 if TYPE_CHECKING:
     import sentencepiece
@@ -218,6 +219,11 @@ class Tokenizer:
     def protected(self) -> list[str]:
         """The symbols that are never split."""
         return [self._processor.id_to_piece(i) for i in self._special if not self._processor.is_control(i)]
+
+    @cached_property
+    def slots(self) -> list[str]:
+        """The slots that the vocabulary has."""
+        return [symbol for symbol in self.protected if symbol in SLOT_SYMBOLS]
 
     @property
     def _special(self) -> range:
