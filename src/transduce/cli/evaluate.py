@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from transduce.data.corpus import Pair
     from transduce.decoding import Hypothesis
     from transduce.evaluation import Comparison, Evaluation, Table
 
@@ -34,7 +36,7 @@ def evaluate(
     beam: Beam = 4,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals.
+    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals; BLEU by length, too.
 
     Of models for other tasks accuracy, of those that guess words perplexity, of parsers F1.
     """
@@ -52,13 +54,18 @@ def evaluate(
         measure_examples(bundle, source, reference, as_json)
         return
 
+    from transduce.evaluation import by_length, evaluation_table, length_table
     from transduce.evaluation import evaluate as measure
-    from transduce.evaluation import evaluation_table
 
-    translations, references = _translated([model], source, reference, to, beam)
+    translations, pairs = _translated([model], source, reference, to, beam)
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations[str(model)], references)
-    _show(result, evaluation_table(result), as_json)
+        lengths = by_length(sources, translations[str(model)], references)
+    if as_json:
+        typer.echo(_json(result.as_dict() | {"by_length": [asdict(bucket) for bucket in lengths]}))
+    else:
+        _show(result, evaluation_table(result), length_table(lengths))
 
 
 def compare(
@@ -76,10 +83,13 @@ def compare(
     from transduce.evaluation import compare as measure
     from transduce.evaluation import comparison_table
 
-    translations, references = _translated([baseline, model], source, reference, to, beam)
+    translations, pairs = _translated([baseline, model], source, reference, to, beam)
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations, references)
-    _show(result, comparison_table(result), as_json)
+        result = measure(translations, [pair.target for pair in pairs])
+    if as_json:
+        typer.echo(_json(result.as_dict()))
+    else:
+        _show(result, comparison_table(result))
 
 
 def score(
@@ -115,20 +125,24 @@ def _scored(hypothesis: Hypothesis) -> dict[str, float]:
     return {"log_probability": total, "per_token": total / tokens, "tokens": tokens}
 
 
-def _show(result: Evaluation | Comparison, table: Table, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
-        return
+def _json(values: dict[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, indent=2)
+
+
+def _show(result: Evaluation | Comparison, *tables: Table) -> None:
     from transduce.cli.tables import print_scores
     from transduce.evaluation import signatures
 
-    print_scores(*table, signatures(result))
+    for table in tables[:-1]:
+        print_scores(*table, [])
+        typer.echo()
+    print_scores(*tables[-1], signatures(result))
 
 
 def _translated(
     models: list[Path], source: Path, reference: Path | None, to: str | None, beam: int
-) -> tuple[dict[str, list[str]], list[str]]:
-    """What each model makes of the source, and the references."""
+) -> tuple[dict[str, list[str]], list[Pair]]:
+    """What each model makes of the source, and the sentences with their references."""
     from rich.console import Console
 
     from transduce.cli.corpus_arguments import measured_corpus
@@ -146,4 +160,4 @@ def _translated(
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
                 translations[str(path)] += [each.text for each in translator.translate(block, to, beam=beam)]
                 progress.advance(len(block))
-    return translations, [pair.target for pair in pairs]
+    return translations, pairs

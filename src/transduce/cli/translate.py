@@ -34,6 +34,9 @@ def translate(
     ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
+    mbr: Annotated[
+        bool, typer.Option("--mbr", help="Of the hypotheses, take the one that the others agree with most.")
+    ] = False,
     shortlist: Annotated[
         bool, typer.Option("--shortlist", help="Try likely words only: faster, if the model has a shortlist.")
     ] = False,
@@ -48,7 +51,7 @@ def translate(
     translator.bundle.require("translation", "text-to-text")
     lines, count = _lines(text, input_file)
     with _output(output_file) as output, LineProgress(count) as progress:
-        for block, translations in _translated(translator, lines, to, beam=beam, n_best=n_best):
+        for block, translations in _translated(translator, lines, to, beam=beam, n_best=n_best, mbr=mbr):
             with progress.aside():
                 for line, translation in zip(block, translations, strict=True):
                     output.writelines(_shown(line, translation, scores, as_json))
