@@ -4,8 +4,8 @@
 
 A model that has only seen single sentences tends to leave out what follows the first. Each row joins so many sentences
 of the test set, drawn the same way each time, with a space between. "As one" is what the model makes of the whole line,
-"split" what it makes of the sentences that are found in it, and "as usual" what `transduce translate` does, which splits
-long lines only. All rows hold the same sentences. Prints a table for docs/log.md.
+"split" what it makes of the sentences that are found in it, and "as usual" what `transduce translate` does, which
+splits long lines only. All rows hold the same sentences. Prints a table for docs/log.md.
 """
 
 from __future__ import annotations
@@ -51,10 +51,8 @@ def main() -> None:
         share = _words(found["as one"]) / _words(references)
         rows.append([str(count), f"{len(lines):,}", *(f"{value:.2f}" for value in bleu), f"{share:.2f}"])
     engine = type(translator.engine).__name__
-    print(
-        f"{arguments.model}, {len(pairs):,} sentences of {arguments.corpus}, beam {arguments.beam}, {engine}, ", end=""
-    )
-    print(f"commit {commit()}.\n\n{markdown_table(rows)}")
+    how = f"beam {arguments.beam}, {engine}, commit {commit()}"
+    print(f"{arguments.model}, {len(pairs):,} sentences of {arguments.corpus}, {how}.\n\n{markdown_table(rows)}")
 
 
 def joined(pairs: Sequence[Pair], count: int) -> list[Pair]:
