@@ -20,10 +20,13 @@ from transduce.data.clean import CleaningCounts, CleaningRules, SeenPairs, clean
 from transduce.data.corpus import Corpus, Pair
 from transduce.data.fingerprint import is_current
 from transduce.data.holdout import holdout_share, is_held_out, source_key
+from transduce.data.lexicon import learn_lexicon
 from transduce.data.shards import Pairs, PairWriter
+from transduce.data.variants import Variants
 from transduce.errors import ConfigError, InputError, nearest
 from transduce.storage import file_digest
 from transduce.text import NORMALISATION, Vocabularies
+from transduce.text.slots import SLOT_SYMBOLS
 from transduce.text.tokenizer import SubwordKind
 
 __all__ = ["Preparation", "Prepared", "Report", "prepare", "prepared_otherwise"]
@@ -53,6 +56,8 @@ class Preparation:
     """Symbols of the text that are never split."""
     language_tags: bool = False
     """Each source begins with a tag for its target language, so that one model learns several."""
+    variants: float = 0.0
+    """Share of the pairs that are written in another form as well (see `data.variants`); above 0, there are slots."""
     vocabularies: Vocabularies | None = None
     """Those of a model to start from; learned from the corpora if not given."""
     rules: CleaningRules = field(default_factory=CleaningRules)
@@ -96,6 +101,8 @@ class Preparation:
         settings = {each.name: getattr(self, each.name) for each in fields(self)}
         settings |= {name: [_state(corpus) for corpus in settings[name]] for name in ("corpora", "dev")}
         settings |= {"rules": asdict(self.rules), "normalisation": NORMALISATION}
+        if not self.variants:  # as before there were any
+            del settings["variants"]
         if self.vocabularies is None:
             del settings["vocabularies"]
         else:
@@ -163,21 +170,21 @@ def _read(directory: Path, shared: bool) -> Prepared:
 
 def _write(preparation: Preparation, directory: Path, report: Report) -> dict[str, int]:
     counts, left_out = CleaningCounts(), 0
-    sample = _sample(pair for _, pair in _reported(_cleaned(preparation, counts), "reading", report))
+    sample = _sample(_reported(_cleaned(preparation, counts), "reading", report))
     if not counts.kept:
         raise InputError("no usable pair is left of the corpus.", where=preparation.name, remedy=counts.summary())
     dev = [(corpus, pair) for corpus in preparation.dev for pair in _usable(corpus, preparation.allow_identical)]
     measured = _measured(preparation, [pair for _, pair in dev], counts.kept)
     report("learning the vocabulary", counts.kept)
-    learned_from = [pair for pair in sample if not measured(pair.source)]
+    learned_from = [(corpus, pair) for corpus, pair in sample if not measured(pair.source)]
     if not learned_from:
         raise _too_few(preparation, counts)
     vocabularies = preparation.vocabularies or Vocabularies.learn(
-        learned_from,
+        [pair for _, pair in learned_from],
         preparation.vocab_size,
         preparation.kind,
         shared=preparation.shared,
-        protected=preparation.protected,
+        protected=[*preparation.protected, *SLOT_SYMBOLS] if preparation.variants else preparation.protected,
         languages=preparation.languages,
     )
     for name, contents in vocabularies.files().items():
@@ -186,13 +193,14 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> dict[st
     with PairWriter(directory / "train") as train:
         cleaned = _reported(_cleaned(preparation, CleaningCounts()), "encoding", report)
         for corpus, group in groupby(cleaned, key=itemgetter(0)):
+            variants = _variants(preparation, vocabularies, [pair for of, pair in learned_from if of is corpus])
             while block := [pair for _, pair in islice(group, AT_ONCE)]:
                 apart = [measured(pair.source) for pair in block]
                 left_out += sum(apart)
                 if not preparation.dev:
                     dev += [(corpus, pair) for pair in compress(block, apart)]
                 rest = list(compress(block, map(not_, apart)))
-                _encode(vocabularies, rest, preparation.language(corpus), train)
+                _encode(vocabularies, [*rest, *variants.of(rest)], preparation.language(corpus), train)
             train.end_corpus(corpus.weight)
     if not dev or not train.count:
         raise _too_few(preparation, counts)
@@ -203,6 +211,12 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> dict[st
         lines = (getattr(pair, side) for _, pair in dev)
         (directory / f"dev.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
     return counts.as_dict() | ({"in_a_dev_set": left_out} if preparation.dev and left_out else {})
+
+
+def _variants(preparation: Preparation, vocabularies: Vocabularies, pairs: list[Pair]) -> Variants:
+    """What makes variants of a corpus's pairs, of which these are a sample; no slots if the vocabulary has none."""
+    slots = vocabularies.source.slots and vocabularies.target.slots
+    return Variants(preparation.variants, learn_lexicon(pairs) if preparation.variants and slots else None)
 
 
 def _measured(preparation: Preparation, dev: list[Pair], kept: int) -> Callable[[str], bool]:
@@ -251,10 +265,10 @@ def _state(corpus: Corpus) -> list[Any]:
     return [[file_digest(path) for path in files], corpus.weight, corpus.direction]
 
 
-def _sample(pairs: Iterable[Pair]) -> list[Pair]:
+def _sample(pairs: Iterable[Item]) -> list[Item]:
     """A uniform sample of a stream of unknown length (reservoir sampling), in the order of the reservoir."""
     generator = random.Random(0)
-    kept: list[Pair] = []
+    kept: list[Item] = []
     for count, pair in enumerate(pairs):
         if count < SAMPLE_PAIRS:
             kept.append(pair)

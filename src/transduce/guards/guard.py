@@ -98,7 +98,11 @@ class Guard:
         kept = [part for part in draft.parts if part.kind == "keep" and part not in draft.slots.values()]
         if not draft.slots and not kept:
             return draft.text
-        slots = [part._replace(filling=slot) for slot, part in draft.slots.items()]
+        # A slot is a word of its own to the model, also where a tag stands close to one.
+        slots = []
+        for slot, part in draft.slots.items():
+            before, behind = _stuck(part, draft.text)
+            slots.append(part._replace(filling=" " * before + slot + " " * behind))
         return _filled(draft.text, sorted([*slots, *kept]))
 
     def ready(self, draft: Draft, ids: list[int]) -> bool:
@@ -240,7 +244,8 @@ class Guard:
                 self.join(item)
         whole = draft.pieces.translation()
         draft.found, draft.redone = whole.alternatives, whole.redone
-        draft.flags += whole.warnings
+        own = {flag.code for flag in draft.flags}
+        draft.flags += [flag for flag in whole.warnings if flag.code != "pieces" or "pieces" not in own]
         if not self._active:
             return
         repetition, longest = Repetition(draft.text), longest_output(len(self._source.encode(draft.text)))
@@ -391,9 +396,7 @@ def _filled(text: str, parts: Sequence[Part]) -> str:
 
 
 def _stuck(part: Part, source: str) -> tuple[bool, bool]:
-    """Whether a tag stands close to the word before it, and to the word behind it."""
-    if part.kind != "tag":
-        return False, False
+    """Whether a part stands close to the word before it, and to the word behind it."""
     return part.start > 0 and source[part.start - 1].isalnum(), source[part.end : part.end + 1].isalnum()
 
 

@@ -19,7 +19,7 @@ URL = r"""[^\s<>"“”„]"""
 # word only: the time grows with the length of a text and not with its square.
 KINDS: dict[PartKind, str] = {
     "keep": r"<keep>.*?</keep>",
-    "code": r"`[^`\n]{1,200}`",
+    "code": r"`[^`\n]{1,200}`|(?<![\w/\\.])(?:[A-Za-z]:\\|\.{0,2}/|~/)[\w.-]{1,80}(?:[\\/][\w.-]{1,80})+",
     "tag": r"</?[A-Za-z][\w:.-]{0,40}(?:\s[^<>]{0,500})?/?>|<!--.{0,500}?-->"
     r"|&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6});",
     "email": r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+",
@@ -33,7 +33,7 @@ KINDS: dict[PartKind, str] = {
     r"|(?<![A-Za-z_\d])[A-Za-z_]{0,40}?\d[A-Za-z_\d]*(?:[.,:'’]\d[A-Za-z_\d]*)*",
 }
 PART = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()), re.DOTALL | re.VERBOSE)
-SUSPECT = re.compile(rf"[\d<&{{%@⟦`]|://|www\.|mailto:|\w\.[a-z]|{EMOJI}")
+SUSPECT = re.compile(rf"[\d<&{{%@⟦`/\\]|www\.|mailto:|\w\.[a-z]|{EMOJI}")
 """What every part holds somewhere; most sentences hold none of it."""
 CLOSING = ".,;:!?'’»…"
 """Punctuation that ends a sentence or a clause and not the address before it."""
@@ -59,7 +59,7 @@ def find_parts(text: str) -> list[Part]:
     while found := PART.search(text, position):
         kind: PartKind = found.lastgroup  # type: ignore[assignment]
         start, end = found.span()
-        if kind == "url":
+        if kind == "url" or (kind == "code" and text[start] != "`"):
             end = start + (len(_without_closing(text[start:end])) or 1)
         filling = text[start:end]
         if kind == "keep":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -55,6 +56,7 @@ def own_api(service: Service) -> APIRouter:
                 "text": each.text,
                 "score": each.score,
                 "alternatives": [{"text": one.text, "score": one.score} for one in each.alternatives],
+                "warnings": [asdict(flag) for flag in each.warnings],
             }
             for each in translations
         ]
@@ -94,4 +96,4 @@ def own_api(service: Service) -> APIRouter:
 
 def _options(asked: TranslateRequest) -> dict[str, Any]:
     prefix = {"prefix": asked.prefix} if asked.prefix else {}
-    return search_options(asked.n_best, asked.beam) | prefix
+    return search_options(asked.n_best, asked.beam) | prefix | {"glossary": asked.glossary, "guard": asked.guard}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -24,7 +25,7 @@ from transduce.serve.messages import (
 from transduce.serve.reading import as_json, body_schema, read_json, validated
 from transduce.serve.service import Service, search_options
 from transduce.text.language_names import language_name
-from transduce.translator import Translation
+from transduce.translator import Flag, Translation
 
 __all__ = ["libretranslate"]
 
@@ -54,18 +55,17 @@ def libretranslate(service: Service) -> APIRouter:
             guesses = await asyncio.to_thread(_guesses, texts, models.sources)
             source = guesses[0].language if guesses else None
         model, target = models.choose(None, source, asked.target)
-        options = search_options(asked.alternatives + 1)
+        options = search_options(asked.alternatives + 1) | {"glossary": asked.glossary}
         if asked.format == "html":
             pages = [Markup(text) for text in texts]
             parts = [part for page in pages for part in page.texts]
             found = await service.translate(request, model, target, parts, **options)
-            translations = _put_back(pages, found)
+            translations, warnings = _put_back(pages, found), _warnings_of(pages, found)
         else:
-            translations = [
-                [each.text for each in one.alternatives]
-                for one in await service.translate(request, model, target, texts, **options)
-            ]
-        return as_json(_answered(translations, guesses, asked))
+            found = await service.translate(request, model, target, texts, **options)
+            translations = [[each.text for each in one.alternatives] for one in found]
+            warnings = [one.warnings for one in found]
+        return as_json(_answered(translations, warnings, guesses, asked))
 
     @router.get("/languages", response_model=list[LanguageMessage])
     async def languages() -> list[dict[str, Any]]:
@@ -128,11 +128,21 @@ def _put_back(pages: list[Markup], found: list[Translation]) -> list[list[str]]:
     return translations
 
 
-def _answered(translations: list[list[str]], guesses: list[Guess], asked: LibreTranslateRequest) -> dict[str, Any]:
+def _warnings_of(pages: list[Markup], found: list[Translation]) -> list[list[Flag]]:
+    """What is to be said of each page."""
+    texts = iter(found)
+    return [[flag for _ in page.texts for flag in next(texts).warnings] for page in pages]
+
+
+def _answered(
+    translations: list[list[str]], warnings: list[list[Flag]], guesses: list[Guess], asked: LibreTranslateRequest
+) -> dict[str, Any]:
     """Lists where a list was asked, single values where a text was."""
     answer: dict[str, Any] = {"translatedText": [each[0] for each in translations]}
     if asked.alternatives:
         answer["alternatives"] = [each[1 : asked.alternatives + 1] for each in translations]
+    if any(warnings):
+        answer["warnings"] = [[asdict(flag) for flag in each] for each in warnings]
     if guesses:
         answer["detectedLanguage"] = [guess._asdict() for guess in guesses]
     return {name: values[0] for name, values in answer.items()} if isinstance(asked.q, str) else answer

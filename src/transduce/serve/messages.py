@@ -26,6 +26,14 @@ LOOKED_AT = 1000
 Key = Annotated[str | None, Field(description="Where the service asks for one; or the header Authorization: Bearer.")]
 
 
+MOST_TERMS = 1000
+Term = Annotated[str, Field(max_length=100)]
+Terms = Annotated[
+    dict[Term, Term] | None,
+    Field(max_length=MOST_TERMS, description="What terms are to become: {source term: target term}."),
+]
+
+
 class Asked(BaseModel):
     """A request: types are as written, and a name that is not known is refused."""
 
@@ -48,6 +56,8 @@ class TranslateRequest(Asked):
     n_best: UpTo16 = Field(1, description="Translations of each text.")
     beam: UpTo16 | None = Field(None, description="Hypotheses kept while searching; else the model's own.")
     prefix: str | None = Field(None, description="What every translation is to begin with.")
+    glossary: Terms = None
+    guard: bool = Field(True, description="Look after what must survive; false gives what the model writes.")
     alignment: bool = Field(False, description="Tell which words of the translation come from which of the text.")
     api_key: Key = None
 
@@ -66,10 +76,18 @@ class Link(BaseModel):
     target: tuple[int, int]
 
 
+class FlagMessage(BaseModel):
+    """Something that the reader of a translation should know."""
+
+    code: str = Field(description="For programs: repetition, length, untranslated, pieces, lost or glossary.")
+    message: str = Field(description="A sentence for people.")
+
+
 class TranslationMessage(AlternativeMessage):
     """A text's translation."""
 
     alternatives: list[AlternativeMessage] = Field(description="The n best, the translation itself first.")
+    warnings: list[FlagMessage] = Field(description="What could not be made good; mostly none.")
     alignment: list[Link] | None = None
 
 
@@ -169,6 +187,7 @@ class LibreTranslateRequest(BaseModel):
     source: str = Field(description="The language of the texts, or auto.")
     target: str = Field(description="The language to translate into.")
     format: Literal["text", "html"] = Field("text", description="With html, tags stay as they are.")
+    glossary: Terms = None
     alternatives: UpTo15 = Field(0, description="Further translations of each text.")
     api_key: Key = None
 
@@ -192,6 +211,9 @@ class LibreTranslateResponse(BaseModel):
 
     translatedText: str | list[str]
     alternatives: list[str] | list[list[str]] | None = None
+    warnings: list[FlagMessage] | list[list[FlagMessage]] | None = Field(
+        None, description="What could not be made good, where there is anything."
+    )
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None
 
 

@@ -1,8 +1,11 @@
-"""Slots: symbols that stand for a part of a sentence that is not to be translated, such as an address."""
+"""Slots: symbols that stand in a sentence for what must come through as it is, such as a name, a number or an address.
+
+A model that has learned to carry them over (`data.variants` of a recipe) writes the symbol where the thing belongs.
+"""
 
 from __future__ import annotations
 
 __all__ = ["SLOT_SYMBOLS"]
 
 SLOT_SYMBOLS = tuple(f"⟦{number}⟧" for number in range(1, 9))
-"""What a vocabulary that has slots never splits, and what its model has learned to copy."""
+"""One piece of the vocabulary each."""

@@ -222,8 +222,8 @@ class Tokenizer:
 
     @cached_property
     def slots(self) -> list[str]:
-        """The slots that the vocabulary has."""
-        return [symbol for symbol in self.protected if symbol in SLOT_SYMBOLS]
+        """The symbols that stand for what must come through as it is; none if the model has not learned any."""
+        return [symbol for symbol in SLOT_SYMBOLS if symbol in self.protected]
 
     @property
     def _special(self) -> range:

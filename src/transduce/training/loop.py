@@ -37,6 +37,7 @@ from transduce.training.events import (
 )
 from transduce.training.optimise import make_optimizer
 from transduce.training.recipe import Budget, TrainingRecipe
+from transduce.training.schedule import cooled
 from transduce.training.spikes import SpikeGuard
 from transduce.training.task import Task
 
@@ -164,7 +165,7 @@ class Trainer(Generic[Batch]):
         if gradients:
             torch._foreach_div_(gradients, tokens)
         norm, loss = float(torch.nn.utils.get_total_norm(gradients)), total.loss / tokens
-        rate = self.task.rate(progress.step)
+        rate = self.task.rate(progress.step) * cooled(self._spent(), self.recipe.cooldown)
         if not total.tokens:
             self._skip("none of its pairs fits into memory", "Lower training.batch_tokens, or make the model smaller.")
         elif not math.isfinite(norm):
@@ -296,6 +297,18 @@ class Trainer(Generic[Batch]):
         if reason is not None:
             return Finished(progress.step, reason, complete=True)
         return Finished(progress.step, "stopped; run the same command to go on", False) if self.should_stop() else None
+
+    def _spent(self) -> float:
+        """How much of the budget will be spent by this step: of steps, epochs or minutes, whichever ends first."""
+        progress, budget = self.progress, self.budget
+        shares = [0.0]
+        if budget.steps is not None:
+            shares.append((progress.step - 1) / budget.steps)
+        if budget.epochs is not None:
+            shares.append(progress.epoch / budget.epochs)
+        if budget.minutes is not None:
+            shares.append(progress.seconds / (60 * budget.minutes))
+        return max(shares)
 
     def _save(self) -> None:
         values = self._values()

@@ -16,7 +16,7 @@ from transduce.model.family import Config, Network, config_class
 from transduce.model.vision import VisionConfig
 from transduce.text.tokenizer import check_protected
 
-__all__ = ["Budget", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
+__all__ = ["Budget", "DataRecipe", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
 
 NOT_SETTINGS = {"vocab_size", "target_vocab_size", "head", "labels", "height", "width", "channels"}
 """Fields of the model that come from the data or the task."""
@@ -63,6 +63,15 @@ class TokenizerRecipe(_Part):
     """Put a tag for the target language before each source, so that one model learns several; `--to` chooses."""
 
 
+class DataRecipe(_Part):
+    """What is learned from besides the pairs as they are."""
+
+    variants: float = Field(default=0.0, ge=0, le=1)
+    """Share of the pairs that are learned in another form as well, so that the model can bear what people type: joined
+    to longer texts, in capitals, without the final mark, and with slots for what must come through as it is (numbers,
+    addresses, terms of a glossary)."""
+
+
 class TrainingRecipe(_Part):
     """How the weights are learned."""
 
@@ -70,8 +79,9 @@ class TrainingRecipe(_Part):
     """Tokens of a batch on each side, padding included."""
     accumulate: int = Field(default=1, ge=1)
     """Batches whose gradients are added up for one step."""
-    optimizer: Literal["adam", "adamw"] = "adam"
-    """Adam as in the paper, or with decoupled weight decay."""
+    optimizer: Literal["adam", "adamw", "muon"] = "adam"
+    """Adam as in the paper; with decoupled weight decay; or Muon, which learns more from each step, and on two cores
+    from each minute too."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
     """β₁ of Adam."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
@@ -79,13 +89,15 @@ class TrainingRecipe(_Part):
     epsilon: float = Field(default=1e-9, gt=0)
     """ε of Adam."""
     weight_decay: float = Field(default=0.0, ge=0)
-    """Of AdamW."""
+    """Of AdamW and Muon."""
     schedule: Literal["noam", "inverse_sqrt", "cosine"] = "noam"
     """The learning rate: the paper's, the same with a peak of your own, or a cosine down to budget.steps."""
     rate: float = Field(default=1.0, gt=0)
     """Factor on the paper's rate (noam), or the peak (the others)."""
     warmup: int = Field(default=4000, ge=1)
     """Steps to the peak."""
+    cooldown: float = Field(default=0.0, ge=0, le=1)
+    """Share of the budget, at its end, in which the rate falls to zero on top of the schedule; 0 is off."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """ε_ls."""
     r_drop: float = Field(default=0.0, ge=0)
@@ -154,6 +166,8 @@ class Recipe(_Part):
     """What is asked of texts that come without an answer."""
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of TransformerConfig that differ from the paper's base model."""
+    data: DataRecipe = DataRecipe()
+    """What is learned from besides the pairs as they are."""
     tokenizer: TokenizerRecipe = TokenizerRecipe()
     """How text becomes tokens."""
     training: TrainingRecipe = TrainingRecipe()
@@ -321,6 +335,12 @@ class Recipe(_Part):
                     where=where,
                     remedy="Leave it out.",
                 )
+        if self.data.variants and (self.learns_from_examples or self.task == "parsing"):
+            raise ConfigError(
+                f"data.variants are made of sentences and their translations: they mean nothing for {self.task}.",
+                where=where,
+                remedy="Leave it out.",
+            )
         usual = METRICS.get(self.task, "bleu")
         measured = ("bleu", "chrf", "loss") if usual == "bleu" else tuple(dict.fromkeys((usual, "loss")))
         if self.metric not in measured:

@@ -60,6 +60,7 @@ class TrainingRun:
     ) -> Prepared:
         """Turn the corpora into ids, of `vocabularies` or of ones that are learned from them; done once."""
         settings = self.recipe.tokenizer.model_dump(exclude={"dropout"})  # which comes with each batch
+        settings |= self.recipe.data.model_dump()
         if self.recipe.task == "parsing":
             trees = [corpus for corpus in corpora if isinstance(corpus, Treebank)]
             settings |= {"protected": protected_symbols(trees), "rules": TREE_RULES}

@@ -10,7 +10,7 @@ from transduce.errors import ConfigError
 if TYPE_CHECKING:
     from transduce.training.recipe import Recipe
 
-__all__ = ["cosine", "inverse_sqrt", "learning_rate", "noam"]
+__all__ = ["cooled", "cosine", "inverse_sqrt", "learning_rate", "noam"]
 
 
 def learning_rate(recipe: Recipe, step: int, d_model: int) -> float:
@@ -49,3 +49,8 @@ def cosine(step: int, peak: float, warmup: int, total: int, floor: float = 0.0) 
         return peak * step / warmup
     progress = min(1.0, (step - warmup) / max(1, total - warmup))
     return floor + (peak - floor) * (1 + math.cos(math.pi * progress)) / 2
+
+
+def cooled(spent: float, share: float) -> float:
+    """The factor on a rate when `spent` of the budget is: 1, then linearly down to 0 over the last `share` of it."""
+    return 1.0 if not share else max(0.0, min(1.0, (1 - spent) / share))

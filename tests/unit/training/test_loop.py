@@ -88,7 +88,15 @@ def events(trainer: Trainer[Any], kind: type) -> list[Any]:
     return [event for event in trainer.events if isinstance(event, kind)]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("settings", [{}, {"accumulate": 3}, {"optimizer": "adamw", "weight_decay": 0.1, "clip": 0.5}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"accumulate": 3},
+        {"optimizer": "adamw", "weight_decay": 0.1, "clip": 0.5},
+        {"optimizer": "muon", "cooldown": 0.5},
+    ],
+)
 @pytest.mark.parametrize("stops", [[1], [4], [7, 8, 21], [10, 30, 39]])
 def test_a_run_that_was_stopped_gives_the_same_weights_bit_for_bit(
     make: Make, stops: list[int], settings: dict[str, Any]
@@ -273,6 +281,13 @@ def test_steps_report_loss_per_token_and_rate(make: Make) -> None:
     assert steps[-1].loss < steps[0].loss
     assert {event.rate for event in steps} == {0.01}
     assert steps[0].tokens == 5
+
+
+def test_a_cooldown_ends_with_the_budget(make: Make) -> None:
+    trainer = make("run", steps=20, cooldown=0.5)
+    trainer.run()
+    rates = [event.rate for event in events(trainer, Stepped)]
+    assert rates == pytest.approx([0.01] * 10 + [0.01 * (1 - done / 10) for done in range(10)])
 
 
 def test_only_the_newest_checkpoints_are_kept(make: Make, tmp_path: Path) -> None:

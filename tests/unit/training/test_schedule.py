@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transduce.errors import ConfigError
-from transduce.training.schedule import cosine, inverse_sqrt, noam
+from transduce.training.schedule import cooled, cosine, inverse_sqrt, noam
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,8 @@ def test_cosine_rises_to_its_peak_and_falls_to_its_floor() -> None:
     assert max(rates) == rates[9] == 1.0
     assert rates[59] == pytest.approx(0.55)
     assert rates[109] == rates[-1] == pytest.approx(0.1)
+
+
+def test_a_cooldown_falls_to_zero_over_its_share_of_the_budget() -> None:
+    assert [cooled(spent, 0.2) for spent in (0.0, 0.5, 0.8, 0.9, 1.0, 1.1)] == pytest.approx([1, 1, 1, 0.5, 0, 0])
+    assert cooled(0.99, 0.0) == 1

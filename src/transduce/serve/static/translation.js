@@ -110,9 +110,9 @@ export class Translation extends EventTarget {
   show() {
     let start = this.cut.before.length;
     const sentences = this.cut.sentences.map(({ sentence, space }) => {
-      const { text, score, alternatives } = this.answerFor(sentence);
+      const { text, score, alternatives, warnings = [] } = this.answerFor(sentence);
       const chosen = alternatives.find((each) => each.text === this.choiceFor(sentence)?.text) ?? { text, score };
-      const shown = { source: sentence, start, space, ...chosen, alternatives };
+      const shown = { source: sentence, start, space, ...chosen, alternatives, warnings };
       start += sentence.length + space.length;
       return shown;
     });
