@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from cards.card import Sheet, card, licence_notice
-
 from transduce.bundle import Bundle, builtin_folder
 from transduce.catalogue import ListedModel
 from transduce.data.builtin import builtin_corpus

@@ -91,7 +91,8 @@ class Translator:
         with their own spacing. An empty text stays empty. Numbers, addresses, tags and whatever stands between
         <keep> and </keep> come out as they were, and nothing is repeated or runs on (docs/guards.md); `.warnings` of
         a translation say where that was at the cost of the rest. A `glossary` (a dict or a Glossary) says what terms
-        are to become; with guard=False you get what the model writes, as it is.
+        are to become; with guard=False you get what the model writes, as it is. With mbr=True it is not the most
+        probable hypothesis of the beam (or of the samples) that is taken, but the one that most others agree with.
         """
         if isinstance(text, str):
             return self.begin([text], to, **options)()[0]
@@ -198,6 +199,7 @@ class Translator:
         *,
         guard: bool = True,
         glossary: Terms | None = None,
+        mbr: bool = False,
         **options: Any,
     ) -> Sentences:
         """The sentences of texts, ready for the engine, and the way from what it makes of them to translations.
@@ -205,6 +207,8 @@ class Translator:
         For whoever decides what is decoded when, such as a service; `translate` does all of it. A `prefix` may be text.
         """
         decoding, language = self._options(options), self._language(to)
+        if mbr and (decoding.n_best if decoding.sampling else decoding.beam) < 2:
+            raise ConfigError("mbr=True needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
         active = guard and decoding.brackets is None
         # It was learned from what is likely among all words: of what is drawn, or likely among few, it says nothing.
         comparable = self.engine.among_all and not decoding.sampling
@@ -226,7 +230,7 @@ class Translator:
                 items += [space] if space else []
                 prefix = [] if given else prefix
             assemblies.append(Assembly(items))
-        return Sentences(assemblies, self.vocabularies, language, guards)
+        return Sentences(assemblies, self.vocabularies, language, guards, mbr)
 
     def _segments(self, text: str, whole_parts: bool) -> list[Segment]:
         """The sentences of a text; what must survive is never cut."""

@@ -151,6 +151,42 @@ def test_alternatives_of_a_paragraph_are_best_first_too(translator: Translator) 
     assert scores == sorted(scores, reverse=True)
 
 
+WAYS = ["Nobody knows.", "They understand the question.", "They understand that question.", "They see the question."]
+
+
+class Candidates(Engine):
+    """Writes the same four sentences whatever it reads, the one that is unlike the others most probable."""
+
+    def __init__(self, vocabularies: Vocabularies) -> None:
+        self.rows = [[*vocabularies.target.encode(way), EOS] for way in WAYS]
+        self.asked: list[int] = []
+
+    def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
+        self.asked.append(options.n_best)
+        found = [Hypothesis(row, -1.0 - place / 10, -2.0 - place / 10, []) for place, row in enumerate(self.rows)]
+        return [found[: options.n_best] for _ in sources]
+
+
+def test_by_consensus_the_hypothesis_that_most_others_agree_with_is_taken(path: Path) -> None:
+    bundle = Bundle.open(path)
+    engine = Candidates(bundle.vocabularies())
+    translator = Translator(bundle, engine)
+    assert translator.translate("We understand.", beam=4).text == WAYS[0]
+    chosen = translator.translate("We understand.", beam=4, mbr=True)
+    assert engine.asked == [1, 4]
+    assert chosen.text in WAYS[1:]
+    assert chosen.score == pytest.approx(-1.0 - WAYS.index(chosen.text) / 10)  # that of the model, as ever
+    assert [each.text for each in chosen.alternatives] == [chosen.text]
+    ranked = translator.translate("We understand.", beam=4, mbr=True, n_best=4).alternatives
+    assert [each.text for each in ranked][-1] == WAYS[0]
+    assert sorted(each.text for each in ranked) == sorted(WAYS)
+
+
+def test_consensus_needs_several_hypotheses(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"several hypotheses.*beam=4"):
+        translator.translate("We", beam=1, mbr=True)
+
+
 @pytest.mark.parametrize("space", [" ", "  ", "\n", "\n\n", " \n\t"])
 def test_white_space_between_the_sentences_of_a_paragraph_is_kept(echo: Translator, space: str) -> None:
     text = f"\n{space.join(PARAGRAPH)}\n"

@@ -44,6 +44,9 @@ def translate(
     to: Annotated[str | None, typer.Option(help="Language to translate into; `transduce models` lists them.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
+    mbr: Annotated[
+        bool, typer.Option("--mbr", help="Of the hypotheses, take the one that the others agree with most.")
+    ] = False,
     shortlist: Annotated[
         bool, typer.Option("--shortlist", help="Try likely words only: faster, if the model has a shortlist.")
     ] = False,
@@ -74,7 +77,7 @@ def translate(
     translator = Translator(bundle, shortlist=shortlist)
     if raw and glossary is not None:
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
-    options: dict[str, Any] = {"beam": beam, "n_best": n_best, "guard": not raw}
+    options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
     options |= {"glossary": Glossary.read(glossary)} if glossary is not None else {}
     lines, count = _lines(text, input_file)
     warnings = Warnings()

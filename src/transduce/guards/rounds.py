@@ -39,8 +39,11 @@ class Sentences:
         vocabularies: Vocabularies,
         language: str | None,
         guard: Guard,
+        consensus: bool = False,
     ) -> None:
+        """Of `texts` as a guard has made them; with `consensus`, candidates are ranked by how much they agree."""
         self._texts, self._vocabularies, self._language, self._guard = texts, vocabularies, language, guard
+        self._consensus = consensus
         self._waiting: list[list[Draft]] = []  # drafts of each batch that is wanted
         self._batches = self._ready([draft for text in texts for draft in text.drafts()])
 
@@ -59,6 +62,11 @@ class Sentences:
             texts = iter(map(normalise, written))  # a weak model may write the byte of a line feed
             for draft, hypotheses in zip(drafts, results, strict=True):
                 mine = [next(texts) for _ in hypotheses]
+                if self._consensus:
+                    from transduce.evaluation.consensus import by_consensus
+
+                    order = by_consensus(mine, [each.log_probability for each in hypotheses])
+                    hypotheses, mine = [hypotheses[place] for place in order], [mine[place] for place in order]
                 if self._guard.look(draft, hypotheses, mine):
                     again.append(draft)
                 elif draft.pieces is not None:
@@ -100,6 +108,8 @@ class Sentences:
 
     def _batch(self, drafts: list[Draft]) -> Batch:
         options = self._guard.options(drafts[0].manner)
+        if self._consensus and not options.sampling:
+            options = options.replace(n_best=options.beam)
         if any(draft.prefix for draft in drafts):
             options = options.replace(prefix=[draft.prefix for draft in drafts])
         elif options.prefix:
