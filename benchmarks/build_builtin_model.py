@@ -14,13 +14,12 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cards.card import Sheet, card, licence_notice
-
 from transduce.bundle import Bundle, builtin_folder
+from transduce.calibration import calibrate
 from transduce.catalogue import ListedModel
 from transduce.data.builtin import builtin_corpus
 from transduce.data.corpus import Corpus
@@ -54,6 +53,9 @@ def main() -> None:
     trained = Bundle.open(given.run)
     if given.commit is None and "training" not in trained.scores():
         parser.error("--commit is missing: which one was it trained with?")
+    # The card says what it was really measured on.
+    named = {part: " + ".join(path.name for path in files) for part in ("dev", "test") if (files := vars(given)[part])}
+    sheet = replace(sheet, **named)
     dev = texts_of(sheet.dev, given.run, given.dev)
     test = texts_of(sheet.test, given.run, given.test)
     aside = given.output / f".{given.name}.part"
@@ -107,11 +109,8 @@ def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: 
         },
     }
     write_scores(output, scores)
-    if find_spec("transduce.calibration"):
-        from transduce.calibration import calibrate  # type: ignore[import-not-found, unused-ignore]
-
-        bundle, _ = calibrate(bundle, *dev, test=test)
-        scores = bundle.scores()
+    bundle, _ = calibrate(bundle, *dev, test=test)
+    scores = bundle.scores()
     print(json.dumps({part: scores[part] for part in scores if part != "training"}, ensure_ascii=False, indent=1))
     examples = [(text, translator.translate(text).text) for text in sheet.examples]
     parameters = sum(each.numel() for each in model.parameters())

@@ -31,6 +31,7 @@ from typing import Any
 from claims.cases import BASE, CASES, RECURRENT, Case
 from claims.page import claims_page, markdown
 from claims.tables import by_case
+from results.commit import commit
 
 BUILTIN, BUILTIN_PAIRS = "tatoeba-en-de", 30_000
 VOCABULARY = 4000
@@ -204,12 +205,6 @@ def corpus_name(arguments: argparse.Namespace) -> str:
 def amount(arguments: argparse.Namespace) -> str:
     """How long a run lasts, for people."""
     return f"{arguments.minutes:g} minutes of CPU time" if arguments.minutes else f"{arguments.steps:,} steps"
-
-
-def commit() -> str:
-    """Of the code that is run."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

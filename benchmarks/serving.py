@@ -29,6 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from results.commit import commit
+
 MODEL, CORPUS = "en-de", "tatoeba-en-de"
 ONE_AT_A_TIME = ("--workers", "1", "--batch-tokens", "1")
 COMPARED = 32
@@ -76,7 +78,7 @@ def main() -> None:
         else:
             model, expected = MODEL, dict(zip(sentences, _by_command(sentences), strict=True))
         report = measure(model, expected, arguments.clients, arguments.seconds, arguments.rounds)
-    report["commit"], report["size"] = _commit(), arguments.size
+    report["commit"], report["size"] = commit(), arguments.size
     if arguments.json:
         print(json.dumps(report, indent=2))
         return
@@ -267,11 +269,6 @@ def _row(name: str, found: dict[str, Any]) -> str:
     times = "".join(f"{key} {found[key]:7.1f} ms   " for key in ("p50", "p95", "p99"))
     rest = f"failed {found['failures']}   unlike the command's {found['different']}"
     return f"{name:14}{found['requests_per_second']:8.1f} a second   {times}{rest}"
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

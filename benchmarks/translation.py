@@ -37,6 +37,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from results.commit import commit
+
 MODEL, CORPUS = "en-de", "tatoeba-en-de"
 ALONE = 100
 """Sentences that are translated one at a time."""
@@ -62,7 +64,7 @@ def main() -> None:
         prepare(Path(directory) / MODEL)
         results = compare(arguments.beams, arguments.rounds, arguments.sentences, Path(directory) / MODEL)
     cores = os.cpu_count()
-    print(f"\r{arguments.sentences} sentences, model {MODEL}, {cores} cores, {platform.machine()}, commit {_commit()}")
+    print(f"\r{arguments.sentences} sentences, model {MODEL}, {cores} cores, {platform.machine()}, commit {commit()}")
     for beam in arguments.beams:
         print_table(beam, results[beam])
     if arguments.json:
@@ -343,11 +345,6 @@ def _peak_memory() -> int:
     if status.is_file() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
         return int(found.group(1)) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Sequence
 from statistics import mean, stdev
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 from claims.cases import BASE, CASES, RECURRENT
 from claims.charts import Series, Shift, curves, shifts
 from claims.tables import Result, claims_table, final, networks_table, times_table, variations_table
+from results.scores import standard_error
+from results.tables import html_table, markdown_table
 
 __all__ = ["claims_page", "markdown"]
 
@@ -48,9 +49,7 @@ def markdown(found: Found, times: Sequence[dict[str, Any]], steps: int, how: str
     parts = [f"# What the paper claims, at the size of a desk\n\n{how}\n"]
     for title, words, rows in _sections(found, times, steps):
         if rows:
-            lines = [f"| {' | '.join(row)} |" for row in rows]
-            lines.insert(1, "|" + "---|" * len(rows[0]))
-            parts.append(f"## {title}\n\n{words}\n\n" + "\n".join(lines) + "\n")
+            parts.append(f"## {title}\n\n{words}\n\n{markdown_table(rows)}")
     return "\n".join(parts)
 
 
@@ -58,17 +57,11 @@ def claims_page(found: Found, times: Sequence[dict[str, Any]], steps: int, how: 
     """HTML that needs nothing but the browser that opens it."""
     charts = _learning(found) + _variations(found, steps) + _lengths(times)
     tables = "".join(
-        f"<h2>{html.escape(title)}</h2><p>{html.escape(words)}</p>{_table(rows)}"
+        f"<h2>{html.escape(title)}</h2><p>{html.escape(words)}</p>{html_table(rows)}"
         for title, words, rows in _sections(found, times, steps)
         if rows
     )
     return PAGE.format(how=html.escape(how), charts="".join(charts), tables=tables)
-
-
-def _table(rows: Rows) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def _learning(found: Found) -> list[str]:
@@ -97,7 +90,7 @@ def _variations(found: Found, steps: int) -> list[str]:
             continue
         for metric, paper, papers_base in zip(("perplexity", "bleu"), case.paper, BASE.paper, strict=True):
             one, other = final(found[BASE.name], metric, steps), final(found[case.name], metric, steps)
-            error = 2 * math.sqrt(sum(each.spread**2 / len(each.values) for each in (one, other)))
+            error = 2 * standard_error(one, other)
             if metric == "bleu":
                 shift = Shift(case.name, other.mean - one.mean, error, paper - papers_base)
             else:

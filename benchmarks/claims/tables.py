@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from claims.cases import BASE, CASES, CLAIMS, RECURRENT, TRANSFORMER, Claim
+from results.scores import Scores, standard_error
 
-__all__ = ["Scores", "by_case", "claims_table", "final", "networks_table", "times_table", "variations_table"]
+__all__ = ["by_case", "claims_table", "final", "networks_table", "times_table", "variations_table"]
 
 WIDTH = TRANSFORMER["d_model"]
 ROUNDING = 0.1
 """Of seconds in results."""
 Point = dict[str, float]
 Result = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Scores:
-    """A number over seeds."""
-
-    values: Sequence[float]
-
-    @property
-    def mean(self) -> float:
-        """Of all seeds."""
-        return mean(self.values)
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation between seeds; 0 of a single one."""
-        return stdev(self.values) if len(self.values) > 1 else 0.0
-
-    def __str__(self) -> str:
-        return f"{self.mean:.2f}" + (f" ± {self.spread:.2f}" if len(self.values) > 1 else "")
 
 
 def by_case(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -163,8 +142,7 @@ def _verdict(expected: str, base: Scores, other: Scores) -> str:
     if min(len(base.values), len(other.values)) < 2:
         return "one seed decides nothing"
     difference = other.mean - base.mean
-    error = math.sqrt(sum(scores.spread**2 / len(scores.values) for scores in (base, other)))
-    if abs(difference) <= 2 * error:
+    if abs(difference) <= 2 * standard_error(base, other):
         return "holds" if expected == "equal" else "within the spread"
     if expected == "equal":
         return f"does not hold: {'better' if difference > 0 else 'worse'} by {abs(difference):.2f}"

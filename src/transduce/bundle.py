@@ -1,6 +1,6 @@
 """The model directory: everything that a translation needs, raw text in and raw text out, and no pickle anywhere.
 
-config.json          format version, task, architecture, languages or labels, decoding defaults; written last
+config.json          format version, task, architecture, languages or labels, decoding, confidence; written last
 model.safetensors    weights, tied ones once
 tokenizer.model      SentencePiece; source.model and target.model where each side has a vocabulary; of pictures, none
 scores.json          what it was measured at, with signatures
@@ -14,11 +14,12 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from transduce.confidence import Confidence
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.storage import write_aside
 from transduce.text import NORMALISATION, Normalisation, Vocabularies
@@ -96,6 +97,8 @@ class BundleConfig:
     """The rules that its texts went through; see `transduce.text.normalise`."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Decoding options that differ from the defaults."""
+    confidence: Confidence | None = None
+    """What makes a confidence of a translation's signs; None if the model was never calibrated."""
     licence: str | None = None
     """Under which terms the weights may be passed on, such as "CC BY 2.0"; None where nobody has said."""
     format: int = FORMAT
@@ -147,6 +150,11 @@ class Bundle:
             names = values.get(name, [])
             if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
                 raise BundleError(f"its {name!r} is not a list of {nouns}.", where=where)
+        if values.get("confidence") is not None:
+            try:
+                values["confidence"] = Confidence.parse(values["confidence"])
+            except ConfigError as error:
+                raise BundleError(error.what, where=where, remedy=error.remedy) from error
         bundle = cls(path, BundleConfig(**values))
         texts = vocabulary_files(bundle.shares_vocabulary) if bundle.config.network != "vision" else ()
         for name in ("model.safetensors", *texts):
@@ -183,6 +191,21 @@ class Bundle:
         for name in {*vocabulary_files(True), *vocabulary_files(False)} - contents.keys():  # of an older model
             (path / name).unlink(missing_ok=True)
         return cls.open(path)
+
+    def calibrated(self, confidence: Confidence, measured: Mapping[str, Any]) -> Bundle:
+        """Give the model a confidence, and its scores.json how far that is off; nothing else changes."""
+        path = self.path / "scores.json"
+        try:
+            scores = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            scores["calibration"] = dict(measured)
+        except (ValueError, TypeError) as error:
+            raise BundleError("these are not a model's scores.", where=str(path), remedy="Delete the file.") from error
+        config = replace(self.config, confidence=confidence)
+        contents = {path: _json(scores), self.path / "config.json": _json(asdict(config))}
+        asides = {path: write_aside(path, content) for path, content in contents.items()}
+        for path, aside in asides.items():
+            aside.replace(path)
+        return replace(self, config=config)
 
     @property
     def shares_vocabulary(self) -> bool:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from transduce.bundle import Bundle, find_model
 from transduce.errors import BundleError, ConfigError, InputError, nearest
+from transduce.guards import Glossary
+from transduce.guards.draft import Assembly, Draft
+from transduce.guards.guard import Guard
+from transduce.guards.parts import find_parts
+from transduce.guards.rounds import Sentences
 from transduce.text import normalise
 from transduce.text.languages import Direction, same_language
-from transduce.text.sentences import segments
+from transduce.text.sentences import Segment, segments
 from transduce.text.tokenizer import EOS
+from transduce.translation import Alternative, Flag, Translation
 
 if TYPE_CHECKING:
     from transduce.attention_lens import AttentionMaps
@@ -21,63 +26,15 @@ if TYPE_CHECKING:
     from transduce.decoding import DecodingOptions, Hypothesis
     from transduce.engines.engine import Engine
     from transduce.engines.torch_engine import TorchEngine
-    from transduce.text import Tokenizer
 
-__all__ = ["Alternative", "EngineName", "Sentences", "Translation", "Translator"]
+__all__ = ["Alternative", "EngineName", "Flag", "Glossary", "Sentences", "Terms", "Translation", "Translator"]
 
 FIRST_TEXTS, NEXT_TEXTS = 32, 256
 """Texts that are begun together: at first few, so that no core waits for long; then enough to sort them by length."""
 
-LONGEST = 400
-"""Tokens from which a sentence is cut, at a space: models know none so long, and time grows with the square of it."""
-
+Terms = Glossary | Mapping[str, str]
+"""A glossary, or a dict of what is to become what."""
 EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2"]
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One way to translate a text."""
-
-    text: str
-    score: float
-    """Log-probability over length penalty; sums over sentences where the text has several."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A text's translation."""
-
-    text: str
-    score: float
-    alternatives: list[Alternative] = field(default_factory=list)
-    """The n best, the translation itself first."""
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """The sentences of some texts on their way through an engine."""
-
-    sources: list[list[int]]
-    """Ids of those that have words."""
-    options: DecodingOptions
-    vocabulary: Tokenizer
-    spaces: list[list[str]]
-    """For each text, the white space behind each of its sentences."""
-    wanted: list[int]
-    """Which of all sentences the sources are; the others have no words."""
-
-    def translations(self, decoded: Sequence[Sequence[Hypothesis]]) -> list[Translation]:
-        """The texts' translations, of the hypotheses for the sources."""
-        written = self.vocabulary.decode_batch(each.tokens for hypotheses in decoded for each in hypotheses)
-        texts = map(normalise, written)  # a weak model may write the byte of a line feed
-        found: list[list[Alternative]] = [[] for spaces in self.spaces for _ in spaces]
-        for index, hypotheses in zip(self.wanted, decoded, strict=True):
-            found[index] = [Alternative(next(texts), hypothesis.score) for hypothesis in hypotheses]
-        translations, place = [], 0
-        for spaces in self.spaces:
-            translations.append(_joined(spaces, found[place : place + len(spaces)]))
-            place += len(spaces)
-        return translations
 
 
 class Translator:
@@ -131,7 +88,11 @@ class Translator:
         """Translate a text, or a list of texts in one go; `options` are those of DecodingOptions, such as beam=4.
 
         `to` chooses the language of a model that knows several. Long texts are cut into sentences and put together
-        with their own spacing. An empty text stays empty.
+        with their own spacing. An empty text stays empty. Numbers, addresses, tags and whatever stands between
+        <keep> and </keep> come out as they were, and nothing is repeated or runs on (docs/guards.md); `.warnings` of
+        a translation say where that was at the cost of the rest. A `glossary` (a dict or a Glossary) says what terms
+        are to become; with guard=False you get what the model writes, as it is. With mbr=True it is not the most
+        probable hypothesis of the beam (or of the samples) that is taken, but the one that most others agree with.
         """
         if isinstance(text, str):
             return self.begin([text], to, **options)()[0]
@@ -146,6 +107,8 @@ class Translator:
         if not self.engine.works_ahead or options.get("prefix"):
             return self._begun(texts, to, options)
         # Some at a time: while workers are at the first, the next are read, and what is done is put together.
+        if "glossary" in options:
+            options["glossary"] = _glossary(options["glossary"])  # once for all
         starts = [0, *range(FIRST_TEXTS, len(texts), NEXT_TEXTS)]
         ends = [*starts[1:], len(texts)]
         begun = [self._begun(texts[start:end], to, options) for start, end in zip(starts, ends, strict=True)]
@@ -198,31 +161,21 @@ class Translator:
         return capture(model, self.vocabularies, source, written, name=self.path.resolve().name, languages=languages)
 
     def align(
-        self,
-        texts: Sequence[str],
-        translations: Sequence[Translation],
-        sentences: Sentences,
-        decoded: Sequence[Sequence[Hypothesis]],
+        self, texts: Sequence[str], translations: Sequence[Translation], sentences: Sentences
     ) -> list[list[Link]]:
         """For each text, which words of its translation come from which of its own, as characters of either.
 
-        Of the `sentences` of the texts and what was decoded for them; each text's best translation is aligned.
+        Of the `sentences` of the texts, when they are done; each text's best translation is aligned.
         """
         from transduce.attention_lens.alignment import Found, links
         from transduce.attention_lens.capture import capture
 
-        model, tokens = self.torch_engine.model, iter(zip(sentences.sources, decoded, strict=True))
-        wanted, place = set(sentences.wanted), 0
+        model = self.torch_engine.model
         found: list[list[Link]] = []
-        for text, translation, spaces in zip(texts, translations, sentences.spaces, strict=True):
+        for text, translation, decoded in zip(texts, translations, sentences.decoded(), strict=True):
             source, target = Found(text), Found(translation.text)
-            mine: list[Link] = []
-            for index in range(place, place + len(spaces)):
-                if index in wanted:
-                    ids, hypotheses = next(tokens)
-                    mine += links(capture(model, self.vocabularies, ids, hypotheses[0].tokens), source, target)
-            place += len(spaces)
-            found.append(mine)
+            maps = (capture(model, self.vocabularies, ids, tokens) for ids, tokens in decoded)
+            found.append([link for each in maps for link in links(each, source, target)])
         return found
 
     def _language(self, to: str | None) -> str | None:
@@ -239,38 +192,73 @@ class Translator:
             )
         return chosen or languages[0] if config.target_languages else None
 
-    def sentences(self, texts: Sequence[str], to: str | None = None, **options: Any) -> Sentences:
+    def sentences(
+        self,
+        texts: Sequence[str],
+        to: str | None = None,
+        *,
+        guard: bool = True,
+        glossary: Terms | None = None,
+        mbr: bool = False,
+        **options: Any,
+    ) -> Sentences:
         """The sentences of texts, ready for the engine, and the way from what it makes of them to translations.
 
         For whoever decides what is decoded when, such as a service; `translate` does all of it. A `prefix` may be text.
         """
-        decoding = self._options(options)
-        parts = [segments(text, self.bundle.config.source_language) for text in texts]
-        encoded = iter(self.vocabularies.source.encode_batch([each.sentence for part in parts for each in part]))
-        rows, spaces = [], []
-        for part in parts:
-            cut = [each for segment in part for each in self._cut(next(encoded), segment.space)]
-            rows += [row for row, _ in cut]
-            spaces.append([space for _, space in cut])
-        ids = self.vocabularies.tagged(rows, self._language(to))
-        wanted = [index for index, row in enumerate(ids) if row]
-        if decoding.prefix:
-            prefixes = self._prefixes(decoding, list(map(len, spaces)), ids)
-            decoding = decoding.replace(prefix=[prefixes[index] for index in wanted])
-        return Sentences([ids[index] for index in wanted], decoding, self.vocabularies.target, spaces, wanted)
+        decoding, language = self._options(options), self._language(to)
+        if mbr and (decoding.n_best if decoding.sampling else decoding.beam) < 2:
+            raise ConfigError("mbr=True needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
+        active = guard and decoding.brackets is None
+        # It was learned from what is likely among all words: of what is drawn, or likely among few, it says nothing.
+        comparable = self.engine.among_all and not decoding.sampling
+        guards = Guard(
+            self.vocabularies,
+            decoding,
+            confidence=self.bundle.config.confidence if comparable else None,
+            glossary=_glossary(glossary) if active else None,
+            tags=int(language is not None),
+            active=active,
+        )
+        prefixes = decoding.prefixes(len(texts)) if decoding.prefix else [[]] * len(texts)
+        assemblies = []
+        for text, prefix in zip(texts, prefixes, strict=True):
+            items: list[str | Draft] = []
+            for sentence, space in self._segments(text, active):
+                given = prefix if prefix and normalise(sentence) else []
+                items += guards.items(sentence, prefix=given) if sentence else []
+                items += [space] if space else []
+                prefix = [] if given else prefix
+            assemblies.append(Assembly(items))
+        return Sentences(assemblies, self.vocabularies, language, guards, mbr)
 
-    def _cut(self, row: list[int], space: str) -> list[tuple[list[int], str]]:
-        """A sentence, in parts if it is too long for any model, and what stands behind each."""
-        if len(row) <= LONGEST:
-            return [(row, space)]
-        parts = self.vocabularies.source.cut(row, LONGEST)
-        between = [" " if self.vocabularies.source.begins_word(part) else "" for part in parts[1:]]
-        return list(zip(parts, [*between, space], strict=True))
+    def _segments(self, text: str, whole_parts: bool) -> list[Segment]:
+        """The sentences of a text; what must survive is never cut."""
+        found = segments(text, self.bundle.config.source_language)
+        if len(found) < 2 or not whole_parts or not (parts := find_parts(text)):
+            return found
+        joined: list[Segment] = []
+        start = 0
+        for segment in found:
+            end = start + len(segment.sentence) + len(segment.space)
+            if joined and any(part.start < start < part.end for part in parts):
+                last = joined.pop()
+                segment = Segment(last.sentence + last.space + segment.sentence, segment.space)
+            joined.append(segment)
+            start = end
+        return joined
 
     def _begun(self, texts: list[str], to: str | None, overrides: dict[str, Any]) -> Callable[[], list[Translation]]:
         sentences = self.sentences(texts, to, **overrides)
-        decode = self.engine.begin(sentences.sources, sentences.options)
-        return lambda: sentences.translations(decode())
+        begun = [self.engine.begin(*batch) for batch in sentences.wanted()]
+
+        def finish() -> list[Translation]:
+            sentences.take([finished() for finished in begun])
+            while batches := sentences.wanted():
+                sentences.take([self.engine.decode(*batch) for batch in batches])
+            return sentences.translations()
+
+        return finish
 
     def _chosen(self, engine: EngineName, shortlist: bool) -> Engine:
         compiled = self.path / "ctranslate2"
@@ -313,25 +301,6 @@ class Translator:
             raise BundleError(error.what, where=str(self.path / "config.json"), remedy=error.remedy) from error
         return defaults.replace(suppress=(*self.vocabularies.target.unwritten, *defaults.suppress))
 
-    @staticmethod
-    def _prefixes(options: DecodingOptions, sentences: list[int], ids: list[list[int]]) -> list[list[int]]:
-        """For each sentence of each text its prefix: a text's goes to its first sentence that has words."""
-        prefixes: list[list[int]] = []
-        for count, prefix in zip(sentences, options.prefixes(len(sentences)), strict=True):
-            for _ in range(count):
-                here = prefix if ids[len(prefixes)] else []
-                prefixes.append(here)
-                prefix = [] if here else prefix
-        return prefixes
 
-
-def _joined(spaces: list[str], found: list[list[Alternative]]) -> Translation:
-    """One translation of the alternatives for a text's sentences; the n-th best joins their n-th bests."""
-    if spaces == [""] and found[0]:  # a sentence by itself
-        return Translation(found[0][0].text, found[0][0].score, found[0])
-    alternatives = []
-    for rank in range(max(map(len, found), default=0) or 1):
-        chosen = [each[min(rank, len(each) - 1)] if each else Alternative("", 0.0) for each in found]
-        text = "".join(each.text + space for each, space in zip(chosen, spaces, strict=True))
-        alternatives.append(Alternative(text, sum((each.score for each in chosen), 0.0)))
-    return Translation(alternatives[0].text, alternatives[0].score, alternatives)
+def _glossary(terms: Terms | None) -> Glossary | None:
+    return terms if terms is None or isinstance(terms, Glossary) else Glossary(terms)

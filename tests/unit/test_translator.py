@@ -40,8 +40,8 @@ PARAGRAPH = [
     "Who painted the house, and who repaired the bicycles of Kofi and Ama?",
 ]
 EOS = 2
-SHORT = {"max_length_extra": 4}
-"""A random model seldom ends a sentence by itself."""
+SHORT = {"max_length_extra": 4, "guard": False}
+"""A random model seldom ends a sentence by itself, and guards would make it try again."""
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +151,42 @@ def test_alternatives_of_a_paragraph_are_best_first_too(translator: Translator) 
     assert scores == sorted(scores, reverse=True)
 
 
+WAYS = ["Nobody knows.", "They understand the question.", "They understand that question.", "They see the question."]
+
+
+class Candidates(Engine):
+    """Writes the same four sentences whatever it reads, the one that is unlike the others most probable."""
+
+    def __init__(self, vocabularies: Vocabularies) -> None:
+        self.rows = [[*vocabularies.target.encode(way), EOS] for way in WAYS]
+        self.asked: list[int] = []
+
+    def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
+        self.asked.append(options.n_best)
+        found = [Hypothesis(row, -1.0 - place / 10, -2.0 - place / 10, []) for place, row in enumerate(self.rows)]
+        return [found[: options.n_best] for _ in sources]
+
+
+def test_by_consensus_the_hypothesis_that_most_others_agree_with_is_taken(path: Path) -> None:
+    bundle = Bundle.open(path)
+    engine = Candidates(bundle.vocabularies())
+    translator = Translator(bundle, engine)
+    assert translator.translate("We understand.", beam=4).text == WAYS[0]
+    chosen = translator.translate("We understand.", beam=4, mbr=True)
+    assert engine.asked == [1, 4]
+    assert chosen.text in WAYS[1:]
+    assert chosen.score == pytest.approx(-1.0 - WAYS.index(chosen.text) / 10)  # that of the model, as ever
+    assert [each.text for each in chosen.alternatives] == [chosen.text]
+    ranked = translator.translate("We understand.", beam=4, mbr=True, n_best=4).alternatives
+    assert [each.text for each in ranked][-1] == WAYS[0]
+    assert sorted(each.text for each in ranked) == sorted(WAYS)
+
+
+def test_consensus_needs_several_hypotheses(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"several hypotheses.*beam=4"):
+        translator.translate("We", beam=1, mbr=True)
+
+
 @pytest.mark.parametrize("space", [" ", "  ", "\n", "\n\n", " \n\t"])
 def test_white_space_between_the_sentences_of_a_paragraph_is_kept(echo: Translator, space: str) -> None:
     text = f"\n{space.join(PARAGRAPH)}\n"
@@ -168,6 +204,7 @@ def test_lines_of_a_short_text_stay_lines(echo: Translator) -> None:
 @pytest.mark.parametrize("text", ["We painted the house " * 300 + "\n", "ɛ" * 900, "日本語" * 150 + " ", "👍🏽" * 200])
 def test_a_sentence_too_long_for_any_model_is_cut_and_none_of_it_is_lost(echo: Translator, text: str) -> None:
     assert echo.translate(text).text == text
+    assert echo.translate(text, guard=False).text == text
     lengths = [len(source) for source in echo.engine.sources]  # type: ignore[attr-defined]
     assert len(lengths) > 1
     assert max(lengths) <= 400
@@ -179,8 +216,8 @@ def test_parts_of_a_long_sentence_begin_with_words(echo: Translator, polyglot: T
     firsts = [echo.vocabularies.source.pieces(source[:1])[0] for source in echo.engine.sources]  # type: ignore[attr-defined]
     assert len(firsts) > 1
     assert all(first.startswith("▁") for first in firsts)
-    sources = polyglot.sentences(["understand " * 500], "fr").sources
-    assert {source[0] for source in sources} == {polyglot.vocabularies.source.tag("<2fr>")}
+    (batch,) = polyglot.sentences(["understand " * 500], "fr").wanted()
+    assert {source[0] for source in batch.sources} == {polyglot.vocabularies.source.tag("<2fr>")}
 
 
 def test_a_prefix_may_be_text(translator: Translator) -> None:

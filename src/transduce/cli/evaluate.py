@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from transduce.decoding import Hypothesis
     from transduce.evaluation import Comparison, Evaluation, Table
+    from transduce.translator import Translation
 
 __all__ = ["compare", "evaluate", "score"]
 
@@ -36,6 +38,8 @@ def evaluate(
 ) -> None:
     """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals.
 
+    BLEU by the length of the source as well, and how far confidence is off.
+
     Of models for other tasks accuracy, of those that guess words perplexity, of parsers F1.
     """
     from rich.console import Console
@@ -52,13 +56,26 @@ def evaluate(
         measure_examples(bundle, source, reference, as_json)
         return
 
+    from transduce.evaluation import by_length, calibration_of, evaluation_table, length_table, sentence_chrf
     from transduce.evaluation import evaluate as measure
-    from transduce.evaluation import evaluation_table
 
-    translations, references = _translated([model], source, reference, to, beam)
+    found, sources, references = _translated([model], source, reference, to, beam)
+    translations = [each.text for each in found[model]]
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations[model], references)
-    _show(result, evaluation_table(result), as_json)
+        result = measure(translations, references)
+        lengths = by_length(sources, translations, references)
+        confidences = [each.confidence for each in found[model]]
+        known = any(each is not None for each in confidences)
+        calibration = calibration_of(confidences, sentence_chrf(translations, references)) if known else None
+    if as_json:
+        more = {"calibration": calibration.as_dict()} if calibration else {}
+        typer.echo(_json(result.as_dict() | {"by_length": [asdict(bucket) for bucket in lengths]} | more))
+        return
+    _show(result, evaluation_table(result), length_table(lengths))
+    if calibration:
+        from transduce.cli.calibrate import shown_calibration
+
+        typer.echo(shown_calibration(calibration))
 
 
 def compare(
@@ -76,10 +93,14 @@ def compare(
     from transduce.evaluation import compare as measure
     from transduce.evaluation import comparison_table
 
-    translations, references = _translated([baseline, model], source, reference, to, beam)
+    translations, _, references = _translated([baseline, model], source, reference, to, beam)
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations, references)
-    _show(result, comparison_table(result), as_json)
+        texts = {name: [each.text for each in mine] for name, mine in translations.items()}
+        result = measure(texts, references)
+    if as_json:
+        typer.echo(_json(result.as_dict()))
+    else:
+        _show(result, comparison_table(result))
 
 
 def score(
@@ -115,27 +136,31 @@ def _scored(hypothesis: Hypothesis) -> dict[str, float]:
     return {"log_probability": total, "per_token": total / tokens, "tokens": tokens}
 
 
-def _show(result: Evaluation | Comparison, table: Table, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
-        return
+def _json(values: dict[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, indent=2)
+
+
+def _show(result: Evaluation | Comparison, *tables: Table) -> None:
     from transduce.cli.tables import print_scores
     from transduce.evaluation import signatures
 
-    print_scores(*table, signatures(result))
+    for table in tables[:-1]:
+        print_scores(*table, [])
+        typer.echo()
+    print_scores(*tables[-1], signatures(result))
 
 
 def _translated(
     models: list[str], source: Path, reference: Path | None, to: str | None, beam: int
-) -> tuple[dict[str, list[str]], list[str]]:
-    """What each model makes of the source, and the references."""
+) -> tuple[dict[str, list[Translation]], list[str], list[str]]:
+    """What each model makes of the sources; the sources and the references."""
     from rich.console import Console
 
     from transduce.cli.corpus_arguments import measured_corpus
     from transduce.cli.line_progress import LineProgress
 
     pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
-    translations: dict[str, list[str]] = {path: [] for path in models}
+    translations: dict[str, list[Translation]] = {path: [] for path in models}
     letters: set[str] = set()
     for path in models:
         with Console(stderr=True).status(f"Loading {path} …"):
@@ -146,9 +171,10 @@ def _translated(
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
-                translations[path] += [each.text for each in translator.translate(block, to, beam=beam)]
+                translations[path] += translator.translate(block, to, beam=beam)
                 progress.advance(len(block))
-    return translations, _references([pair.target for pair in pairs], letters.pop() if len(letters) == 1 else "")
+    references = _references([pair.target for pair in pairs], letters.pop() if len(letters) == 1 else "")
+    return translations, [pair.source for pair in pairs], references
 
 
 def _references(lines: list[str], letters: str) -> list[str]:

@@ -10,6 +10,7 @@ import typer
 
 import transduce
 from transduce.cli.attention import attention
+from transduce.cli.calibrate import calibrate
 from transduce.cli.classify import classify, fill
 from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
@@ -34,7 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 USE = (translate, generate, classify, fill, parse, attention, serve)
-MEASURE = (evaluate, compare, score)
+MEASURE = (evaluate, compare, score, calibrate)
 for command in (train, *USE, *MEASURE, export, models, corpora, paper):
     app.command()(command)
 

@@ -16,13 +16,16 @@ from transduce.errors import ConfigError
 if TYPE_CHECKING:
     from transduce.bundle import Bundle
     from transduce.cli.arriving_lines import Lines
-    from transduce.translator import Translation, Translator
+    from transduce.translator import Alternative, Translation, Translator
 
 __all__ = ["translate"]
 
 LINES_AT_FIRST, LINES_AT_ONCE = 32, 256
 """Lines that are translated together: a few to begin with, then twice as many each time, up to what is enough to batch
 and few enough to see it go."""
+
+MOST_WARNINGS = 10
+"""Lines whose warnings are written out."""
 
 
 def translate(
@@ -41,27 +44,74 @@ def translate(
     to: Annotated[str | None, typer.Option(help="Language to translate into; `transduce models` lists them.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
+    mbr: Annotated[
+        bool, typer.Option("--mbr", help="Of the hypotheses, take the one that the others agree with most.")
+    ] = False,
     shortlist: Annotated[
         bool, typer.Option("--shortlist", help="Try likely words only: faster, if the model has a shortlist.")
     ] = False,
-    scores: Annotated[bool, typer.Option("--scores", help="Put a score before each translation.")] = False,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Terms and how to translate them: source term, tab, target term a line.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="What the model writes, just as it is.")] = False,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help="Put score and confidence before each translation. A confidence of 0.7: sentences like this came out "
+            "70 % like a human's translation (chrF).",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
-    """Translate texts. Lines keep their order, and empty lines stay empty."""
+    """Translate texts. Lines keep their order, and empty lines stay empty.
+
+    Numbers, addresses, tags and what stands between <keep> and </keep> come out as they were.
+    """
     from transduce.cli.line_progress import LineProgress
+    from transduce.guards import Glossary
     from transduce.translator import Translator
 
     bundle = _chosen(model, source, to)
     bundle.require("translation", "text-to-text")
     translator = Translator(bundle, shortlist=shortlist)
+    if raw and glossary is not None:
+        raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
+    options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
+    options |= {"glossary": Glossary.read(glossary)} if glossary is not None else {}
     lines, count = _lines(text, input_file)
+    warnings = Warnings()
     with _output(output_file) as output, LineProgress(count) as progress:
-        for block, translations in _translated(translator, lines, to, beam=beam, n_best=n_best):
+        for block, translations in _translated(translator, lines, to, **options):
             with progress.aside():
+                warnings.say(translations)
                 for line, translation in zip(block, translations, strict=True):
                     output.writelines(_shown(line, translation, scores, as_json))
                 output.flush()
             progress.advance(len(block))
+    warnings.count()
+
+
+class Warnings:
+    """What translations warn of, on stderr: the first cases with their line, then only how many more there were."""
+
+    def __init__(self) -> None:
+        self._line = self._lines_warned = 0
+
+    def say(self, translations: list[Translation]) -> None:
+        """Say what is to be said of the translations of the next lines."""
+        for translation in translations:
+            self._line += 1
+            if translation.warnings:
+                self._lines_warned += 1
+            if translation.warnings and self._lines_warned <= MOST_WARNINGS:
+                said = " ".join(flag.message for flag in translation.warnings)
+                typer.echo(f"transduce: line {self._line}: {said}", err=True)
+
+    def count(self) -> None:
+        """Say how many lines nothing has been said of."""
+        if (more := self._lines_warned - MOST_WARNINGS) > 0:
+            typer.echo(f"transduce: and {more:,} more {'line' if more == 1 else 'lines'}; --json tells all.", err=True)
 
 
 def _chosen(model: str | None, source: str | None, to: str | None) -> Bundle:
@@ -116,12 +166,18 @@ def _lines(texts: list[str] | None, path: Path | None) -> tuple[Lines, Callable[
 
 def _shown(line: str, translation: Translation, scores: bool, as_json: bool) -> Iterable[str]:
     if as_json:
-        alternatives = [{"text": each.text, "score": each.score} for each in translation.alternatives]
-        entry = {"source": line, "translation": translation.text, "score": translation.score}
-        yield json.dumps(entry | {"alternatives": alternatives}, ensure_ascii=False) + "\n"
+        alternatives = [{"text": each.text, **_judged(each)} for each in translation.alternatives]
+        warnings = [{"code": flag.code, "message": flag.message} for flag in translation.warnings]
+        entry = {"source": line, "translation": translation.text, **_judged(translation)}
+        yield json.dumps(entry | {"alternatives": alternatives, "warnings": warnings}, ensure_ascii=False) + "\n"
         return
     for each in translation.alternatives:
-        yield f"{each.score:.4f}\t{each.text}\n" if scores else f"{each.text}\n"
+        confidence = "-" if each.confidence is None else f"{each.confidence:.2f}"
+        yield f"{each.score:.4f}\t{confidence}\t{each.text}\n" if scores else f"{each.text}\n"
+
+
+def _judged(each: Translation | Alternative) -> dict[str, float | None]:
+    return {"score": each.score, "confidence": each.confidence}
 
 
 @contextmanager

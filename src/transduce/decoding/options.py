@@ -46,6 +46,9 @@ class DecodingOptions:
     """No n-gram of this size is written twice; 0 is off."""
     repetition_penalty: float = 1.0
     """Multiplies the log-probability of tokens already written; above 1 discourages them."""
+    approximate: bool = False
+    """An engine may keep to the two above in its own way, and leave output at the length limit as it stands there,
+    instead of handing both to a slower one that is exact."""
     sampling: bool = False
     """Draw tokens at random instead of searching for the most probable sentence."""
     temperature: float = 1.0

@@ -36,7 +36,8 @@ class CTranslate2Engine(Engine):
     hypotheses of the beam are asked for without penalty and ranked here. CTranslate2 ends a search when as many
     hypotheses as the beam are complete, where ours goes on while one can still win; a test measures how rarely that
     matters. What it cannot do the same way (sampling, prefixes, brackets, repetition guards, output at the length
-    limit, texts beyond its positions) goes to `fallback`.
+    limit, texts beyond its positions) goes to `fallback`; where `options.approximate` allows it, its own repetition
+    guards are used, whose scores are higher, and output is left at the limit.
 
     With `shortlist` only those target pieces are tried that the sentences of a batch are likely to need: faster, nearly
     as good, but what is written can then depend on the sentences beside it. With `hurried` a sentence that comes to its
@@ -65,6 +66,7 @@ class CTranslate2Engine(Engine):
                 remedy="Export it with --shortlist CORPUS, or translate without.",
             )
         self._shortlist, self._hurried = shortlist, hurried
+        self.among_all = not shortlist
 
         self._source_pieces = vocabularies.source.all_pieces()
         self._target_pieces = vocabularies.target.all_pieces()
@@ -108,7 +110,7 @@ class CTranslate2Engine(Engine):
                 # among the best does it matter: with its end of sentence it would have scored lower still.
                 texts = [pieces[: limits[place] - 1] for pieces in result.hypotheses]
                 best = self._ranked(texts, result.scores, penalties, options.n_best)
-                if self._hurried or all(len(each.tokens) < limits[place] for each in best):
+                if self._hurried or options.approximate or all(len(each.tokens) < limits[place] for each in best):
                     found[short[place]] = best
                 else:
                     left.append(short[place])
@@ -139,6 +141,8 @@ class CTranslate2Engine(Engine):
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=options.min_length,
+            no_repeat_ngram_size=options.no_repeat_ngram,
+            repetition_penalty=options.repetition_penalty,
             disable_unk=UNKNOWN in options.suppress,
             suppress_sequences=[[self._target_pieces[token]] for token in options.suppress if token != UNKNOWN] or None,
             use_vmap=self._shortlist,
@@ -183,5 +187,6 @@ def cores() -> int:
 
 def _is_plain(options: DecodingOptions) -> bool:
     """Whether only options are used that mean the same here."""
-    others = ("prefix", "sampling", "no_repeat_ngram", "repetition_penalty", "brackets")
+    others = ["prefix", "sampling", "brackets"]
+    others += [] if options.approximate else ["no_repeat_ngram", "repetition_penalty"]
     return all(getattr(options, name) == getattr(PLAIN, name) for name in others)

@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 __all__ = ["Markup"]
 
 UNTOUCHED = {"script", "style", "code", "pre", "textarea"}
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+"""Elements that have no end."""
 
 
 class Markup(HTMLParser):
@@ -31,7 +33,9 @@ class Markup(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Keep a tag as it is written."""
         self._keep(self.get_starttag_text() or "")
-        if tag in UNTOUCHED:
+        marked = ("translate", "no") in attrs or "notranslate" in (dict(attrs).get("class") or "").split()
+        # Inside of what is not touched, elements of the same name must end before it does.
+        if tag in UNTOUCHED or (marked and tag not in VOID) or (self._within and tag == self._within[-1]):
             self._within.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -19,11 +19,20 @@ def _whole(value: Any) -> Any:
 
 
 Texts = Annotated[str | Annotated[list[str], Field(min_length=1)], Field(description="A text, or a list of texts.")]
+CONFIDENCE = "From 0 to 1. 0.7: sentences like this came out 70 % like a human's translation (chrF)."
 UpTo16 = Annotated[int, Field(ge=1, le=16), BeforeValidator(_whole)]
 UpTo15 = Annotated[int, Field(ge=0, le=15), BeforeValidator(_whole)]
 LOOKED_AT = 1000
 """Characters of a sentence whose attention is shown: its maps grow with the square."""
 Key = Annotated[str | None, Field(description="Where the service asks for one; or the header Authorization: Bearer.")]
+
+
+MOST_TERMS = 1000
+Term = Annotated[str, Field(max_length=100)]
+Terms = Annotated[
+    dict[Term, Term] | None,
+    Field(max_length=MOST_TERMS, description="What terms are to become: {source term: target term}."),
+]
 
 
 class Asked(BaseModel):
@@ -48,6 +57,8 @@ class TranslateRequest(Asked):
     n_best: UpTo16 = Field(1, description="Translations of each text.")
     beam: UpTo16 | None = Field(None, description="Hypotheses kept while searching; else the model's own.")
     prefix: str | None = Field(None, description="What every translation is to begin with.")
+    glossary: Terms = None
+    guard: bool = Field(True, description="Look after what must survive; false gives what the model writes.")
     alignment: bool = Field(False, description="Tell which words of the translation come from which of the text.")
     api_key: Key = None
 
@@ -57,6 +68,7 @@ class AlternativeMessage(BaseModel):
 
     text: str
     score: float = Field(description="Log-probability over length penalty; nearer to 0 is likelier.")
+    confidence: float | None = Field(None, description=f"{CONFIDENCE} Null if the model was not calibrated.")
 
 
 class Link(BaseModel):
@@ -66,10 +78,18 @@ class Link(BaseModel):
     target: tuple[int, int]
 
 
+class FlagMessage(BaseModel):
+    """Something that the reader of a translation should know."""
+
+    code: str = Field(description="For programs: repetition, length, untranslated, pieces, lost or glossary.")
+    message: str = Field(description="A sentence for people.")
+
+
 class TranslationMessage(AlternativeMessage):
     """A text's translation."""
 
     alternatives: list[AlternativeMessage] = Field(description="The n best, the translation itself first.")
+    warnings: list[FlagMessage] = Field(description="What could not be made good; mostly none.")
     alignment: list[Link] | None = None
 
 
@@ -169,6 +189,7 @@ class LibreTranslateRequest(BaseModel):
     source: str = Field(description="The language of the texts, or auto.")
     target: str = Field(description="The language to translate into.")
     format: Literal["text", "html"] = Field("text", description="With html, tags stay as they are.")
+    glossary: Terms = None
     alternatives: UpTo15 = Field(0, description="Further translations of each text.")
     api_key: Key = None
 
@@ -192,6 +213,12 @@ class LibreTranslateResponse(BaseModel):
 
     translatedText: str | list[str]
     alternatives: list[str] | list[list[str]] | None = None
+    warnings: list[FlagMessage] | list[list[FlagMessage]] | None = Field(
+        None, description="What could not be made good, where there is anything."
+    )
+    confidence: float | list[float | None] | None = Field(
+        None, description=f"{CONFIDENCE} Not in LibreTranslate; missing if the model was not calibrated."
+    )
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None
 
 

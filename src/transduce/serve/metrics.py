@@ -37,7 +37,7 @@ class Metrics:
         self.waiting: Callable[[], int] = lambda: 0
         self._lock = threading.Lock()
         self._counters: dict[str, dict[str, int]] = {
-            name: defaultdict(int) for name in ("requests", "refusals", "sentences", "characters")
+            name: defaultdict(int) for name in ("requests", "refusals", "sentences", "characters", "redone", "warnings")
         }
         self._seconds, self._batches = _Histogram(SECONDS), _Histogram(SENTENCES)
 
@@ -54,10 +54,19 @@ class Metrics:
 
     def translated(self, model: str, sentences: int, characters: int) -> None:
         """So much has been translated."""
-        label = model.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        label = _escaped(model)
         with self._lock:
             self._counters["sentences"][f'model="{label}"'] += sentences
             self._counters["characters"][f'model="{label}"'] += characters
+
+    def guarded(self, model: str, redone: int, codes: Sequence[str]) -> None:
+        """So many sentences of a text were decoded again, and its translation has these warnings."""
+        if redone or codes:
+            label = _escaped(model)
+            with self._lock:
+                self._counters["redone"][f'model="{label}"'] += redone
+                for code in codes:
+                    self._counters["warnings"][f'code="{code}",model="{label}"'] += 1
 
     def batch(self, sentences: int) -> None:
         """So many sentences are decoded together."""
@@ -71,6 +80,8 @@ class Metrics:
             "refusals": "Requests past a limit.",
             "sentences": "Sentences translated.",
             "characters": "Characters translated.",
+            "redone": "Sentences decoded again because what came first was no good.",
+            "warnings": "Warnings of translations.",
         }
         lines: list[str] = []
         with self._lock:
@@ -86,3 +97,7 @@ class Metrics:
         name = "transduce_waiting_sentences"
         lines += [f"# HELP {name} Sentences that wait.", f"# TYPE {name} gauge", f"{name} {self.waiting()}"]
         return "\n".join(lines) + "\n"
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -102,12 +102,16 @@ class DecodingQueue:
         return sum(len(job.sources) - job.taken for job in self._jobs)
 
     async def decode(
-        self, engine: Engine, sources: Sequence[Sequence[int]], options: DecodingOptions
+        self, engine: Engine, sources: Sequence[Sequence[int]], options: DecodingOptions, again: bool = False
     ) -> list[list[Hypothesis]]:
-        """For each source its hypotheses; refused at once if too many wait already. Who cancels it leaves the queue."""
+        """For each source its hypotheses; refused at once if too many wait already. Who cancels it leaves the queue.
+
+        What is decoded `again` belongs to a request that was let in, and is not refused.
+        """
         if not sources:
             return []
-        self.check(len(sources))
+        if not again:
+            self.check(len(sources))
         job = _Job(
             engine,
             sources,

@@ -41,7 +41,7 @@ def validated(kind: type[Asked], values: Any, strict: bool) -> Asked:
     except ValidationError as error:
         raise Refusal(400, "request", _worded(kind, error)) from error
     for name, text in asked:
-        if any(not _is_unicode(each) for each in (text if isinstance(text, list) else [text])):
+        if any(not _is_unicode(each) for each in _texts_of(text)):
             raise Refusal(400, "request", f"Invalid request: {name} has halves of characters (lone surrogates).")
     return asked
 
@@ -73,6 +73,12 @@ def _worded(kind: type[BaseModel], error: ValidationError) -> str:
         return f"Invalid request: {name} has no letter or digit, so there is nothing to look at."
     message = first["msg"][0].lower() + first["msg"][1:]
     return f"Invalid request: {name}: {message}."
+
+
+def _texts_of(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    return value if isinstance(value, list) else [value]
 
 
 def _is_unicode(value: Any) -> bool:

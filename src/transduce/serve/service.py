@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from fastapi import Request
 
 from transduce.attention_lens.alignment import Link
-from transduce.decoding import DecodingOptions, Hypothesis
+from transduce.decoding import DecodingOptions
 from transduce.errors import ConfigError, InputError, ModelError
 from transduce.serve.limits import Keys, Limits, Rates, Refusal
 from transduce.serve.metrics import Metrics
@@ -63,16 +63,14 @@ class Service:
         self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any
     ) -> list[Translation]:
         """Translations of texts, decoded together with what else is asked at the time."""
-        sentences, found = await self._decode(request, model, target, texts, options)
-        return sentences.translations(found)
+        return (await self._decode(request, model, target, texts, options))[0]
 
     async def align(
         self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any
     ) -> tuple[list[Translation], list[list[Link]]]:
         """As `translate`, and which words come from which."""
-        sentences, found = await self._decode(request, model, target, texts, options)
-        translations = sentences.translations(found)
-        return translations, await self.look(request, model.translator.align, texts, translations, sentences, found)
+        translations, sentences = await self._decode(request, model, target, texts, options)
+        return translations, await self.look(request, model.translator.align, texts, translations, sentences)
 
     async def look(self, request: Request, work: Any, *arguments: Any, **options: Any) -> Any:
         """What only PyTorch can tell, such as attention: on a thread, one request at a time."""
@@ -85,19 +83,25 @@ class Service:
 
     async def _decode(
         self, request: Request, model: ServedModel, target: str | None, texts: list[str], options: dict[str, Any]
-    ) -> tuple[Sentences, list[list[Hypothesis]]]:
-        """The sentences of texts, and what was found for each."""
+    ) -> tuple[list[Translation], Sentences]:
+        """The translations of texts, and the sentences that they are made of."""
         self.queue.check(len(texts))  # before anything is done for it
 
-        async def decoded() -> tuple[Sentences, list[list[Hypothesis]]]:
-            characters, prepare = sum(map(len, texts)), model.translator.sentences
-            if characters > QUICK:
-                sentences = await asyncio.to_thread(prepare, texts, model.to(target), **options)
-            else:
-                sentences = prepare(texts, model.to(target), **options)
-            found = await self.queue.decode(model.translator.engine, sentences.sources, sentences.options)
-            self.metrics.translated(model.name, len(found), characters)
-            return sentences, found
+        async def decoded() -> tuple[list[Translation], Sentences]:
+            characters, engine = sum(map(len, texts)), model.translator.engine
+            aside = _aside if characters > QUICK else _at_once
+            sentences = await aside(model.translator.sentences, texts, model.to(target), **options)
+            again = False
+            while batches := sentences.wanted():
+                found = await asyncio.gather(*(self.queue.decode(engine, *batch, again=again) for batch in batches))
+                if not again:
+                    self.metrics.translated(model.name, sum(map(len, found)), characters)
+                await aside(sentences.take, found)
+                again = True
+            translations = sentences.translations()
+            for each in translations:
+                self.metrics.guarded(model.name, each.redone, [flag.code for flag in each.warnings])
+            return translations, sentences
 
         return await self.answer(request, decoded())
 
@@ -127,6 +131,14 @@ def search_options(n_best: int, beam: int | None = None) -> dict[str, Any]:
     if beam is None and n_best == 1:
         return {"n_best": 1}
     return {"n_best": n_best, "beam": max(beam or DecodingOptions().beam, n_best)}
+
+
+async def _aside(work: Callable[..., Answer], *arguments: Any, **options: Any) -> Answer:
+    return await asyncio.to_thread(work, *arguments, **options)
+
+
+async def _at_once(work: Callable[..., Answer], *arguments: Any, **options: Any) -> Answer:
+    return work(*arguments, **options)
 
 
 async def _gone(request: Request) -> None:

@@ -156,6 +156,10 @@ def test_a_run_is_not_continued_with_other_text_or_weights(folder: Path) -> None
 def test_evaluate_takes_a_tsv_or_the_name_of_a_built_in_corpus(folder: Path) -> None:
     report = json.loads(transduce("evaluate", folder / "model", folder / "b.tsv", "--beam", 1, "--json").stdout)
     assert report["sentences"] == len(SOURCES)
+    counts = [(each["shortest"], each["longest"], each["sentences"]) for each in report["by_length"]]
+    assert counts == [(1, 5, len(SOURCES)), (6, 10, 0), (11, 20, 0), (21, None, 0)]
+    shown = transduce("evaluate", folder / "model", folder / "b.tsv", "--beam", 1).stdout
+    assert shown.index("chrF") < shown.index("Source words") < shown.index("nrefs")
     with pytest.raises(InputError, match=r"neither a file nor a built-in corpus.*tatoeba-en-de"):
         transduce("evaluate", folder / "model", "tatoeba-en-du")
     with pytest.raises(InputError, match=r"a\.en: its translations are missing"):

@@ -1,7 +1,8 @@
 // The Text tab: what is typed on one side, what is written on the other, and what can be known of each word.
 
 import { placesOf, targetWordAt } from "./attention.js";
-import { byId } from "./element.js";
+import { ConfidenceMark } from "./confidence.js";
+import { byId, element } from "./element.js";
 import { Mirror, drawThreads, marksFor } from "./highlight.js";
 import { drawOtherWays } from "./other-ways.js";
 import { lengthOf } from "./sentences.js";
@@ -10,6 +11,7 @@ import { WordPanel } from "./word-panel.js";
 import { Written } from "./written.js";
 
 const DWELL = 350; // milliseconds on a word after which someone is curious
+const MOST_WARNINGS = 3;
 const SETTLED = 900; // milliseconds after which a translation is read out
 
 export class Desk {
@@ -23,6 +25,7 @@ export class Desk {
       passed: (place) => this.pass(place),
       left: () => this.leave(),
     });
+    this.confidence = new ConfidenceMark();
     this.panel = new WordPanel(byId("word-panel"), {
       closed: () => this.closeWord(true),
       chosen: ({ prefix }) => this.begin(this.here(), prefix),
@@ -71,12 +74,23 @@ export class Desk {
       this.drawn = shown;
       this.closeWord();
       this.written.draw(shown);
+      this.confidence.draw(shown);
       this.drawOtherWays();
+      this.drawWarnings();
       byId("findings").hidden = byId("copy").hidden = !shown.sentences.length;
     }
-    container.classList.toggle("outdated", outdated);
+    for (const each of [container, byId("confidence")]) each.classList.toggle("outdated", outdated);
     container.setAttribute("aria-busy", String(working));
     byId("state").textContent = outdated && !working ? "Outdated" : "";
+  }
+
+  /** What could not be made good, in the server's words; each only once. */
+  drawWarnings() {
+    const messages = new Set(this.drawn.sentences.flatMap(({ warnings }) => warnings.map(({ message }) => message)));
+    const shown = [...messages].slice(0, MOST_WARNINGS);
+    if (messages.size > shown.length) shown.push(`And ${messages.size - shown.length} more like these.`);
+    byId("warnings").replaceChildren(...shown.map((message) => element("li", {}, message)));
+    byId("warnings").hidden = !shown.length;
   }
 
   drawOtherWays() {

@@ -1,0 +1,1 @@
+"""An experiment: recipes that differ in a few settings, trained and measured alike on one corpus."""

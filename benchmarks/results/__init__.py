@@ -1,0 +1,1 @@
+"""What measurements share: numbers over seeds, tables for the log and for pages, the commit that was measured."""

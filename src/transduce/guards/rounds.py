@@ -1,0 +1,122 @@
+"""Texts on their way through an engine, round by round: what is found wanting is decoded again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from transduce.confidence import Signs
+from transduce.guards.draft import Assembly, Draft, Manner
+from transduce.text import Vocabularies, normalise
+from transduce.translation import Translation
+
+if TYPE_CHECKING:
+    from transduce.decoding import DecodingOptions, Hypothesis
+    from transduce.guards.guard import Guard
+
+__all__ = ["Batch", "Sentences"]
+
+
+class Batch(NamedTuple):
+    """What is decoded in the same manner."""
+
+    sources: list[list[int]]
+    """Ids of sentences."""
+    options: DecodingOptions
+
+
+class Sentences:
+    """The sentences of some texts on their way through an engine.
+
+    >>> while batches := sentences.wanted():
+    ...     sentences.take([engine.decode(*batch) for batch in batches])
+    >>> sentences.translations()
+    """
+
+    def __init__(
+        self,
+        texts: list[Assembly],
+        vocabularies: Vocabularies,
+        language: str | None,
+        guard: Guard,
+        consensus: bool = False,
+    ) -> None:
+        """Of `texts` as a guard has made them; with `consensus`, candidates are ranked by how much they agree."""
+        self._texts, self._vocabularies, self._language, self._guard = texts, vocabularies, language, guard
+        self._consensus = consensus
+        self._waiting: list[list[Draft]] = []  # drafts of each batch that is wanted
+        self._batches = self._ready([draft for text in texts for draft in text.drafts()])
+
+    def wanted(self) -> list[Batch]:
+        """What is to be decoded next; nothing when all is done."""
+        return self._batches
+
+    def take(self, decoded: Sequence[Sequence[Sequence[Hypothesis]]]) -> None:
+        """Take what was decoded: for each batch that was wanted, for each of its sources, hypotheses."""
+        again: list[Draft] = []
+        cut: list[Draft] = []
+        for drafts, results in zip(self._waiting, decoded, strict=True):
+            written = self._vocabularies.target.decode_batch(
+                each.tokens for hypotheses in results for each in hypotheses
+            )
+            texts = iter(map(normalise, written))  # a weak model may write the byte of a line feed
+            for draft, hypotheses in zip(drafts, results, strict=True):
+                mine = [next(texts) for _ in hypotheses]
+                if self._consensus:
+                    from transduce.evaluation.consensus import by_consensus
+
+                    order = by_consensus(mine, [each.log_probability for each in hypotheses])
+                    hypotheses, mine = [hypotheses[place] for place in order], [mine[place] for place in order]
+                if self._guard.look(draft, hypotheses, mine):
+                    again.append(draft)
+                elif draft.pieces is not None:
+                    cut.append(draft)
+        pieces = [piece for draft in cut if draft.pieces is not None for piece in draft.pieces.drafts()]
+        self._batches = self._ready([*again, *pieces])
+
+    def translations(self) -> list[Translation]:
+        """The texts' translations, when nothing is wanted any more."""
+        for text in self._texts:
+            for item in text.items:
+                if isinstance(item, Draft):
+                    self._guard.join(item)
+        return [text.translation() for text in self._texts]
+
+    def decoded(self) -> list[list[tuple[list[int], list[int]]]]:
+        """For each text, what its translation was made of: ids that were decoded, and what was written of them."""
+        return [[(draft.ids, draft.tokens) for draft in text.drafts() if draft.tokens] for text in self._texts]
+
+    def signs(self) -> list[list[Signs]]:
+        """For each text, what the translations of its sentences can be judged by without any reference."""
+        return [[draft.signs for draft in text.drafts() if draft.signs is not None] for text in self._texts]
+
+    def _ready(self, drafts: list[Draft]) -> list[Batch]:
+        """Batches of drafts that can be decoded, by manner; what is too long for that is cut."""
+        ready: dict[Manner, list[Draft]] = {}
+        while drafts:
+            rows = self._vocabularies.source.encode_batch([self._guard.text(draft) for draft in drafts])
+            cut: list[Draft] = []
+            for draft, row in zip(drafts, rows, strict=True):
+                if self._guard.ready(draft, row):
+                    draft.ids = row
+                    ready.setdefault(draft.manner, []).append(draft)
+                elif draft.pieces is not None:
+                    cut += draft.pieces.drafts()
+            drafts = cut
+        self._waiting = list(ready.values())
+        return [self._batch(drafts) for drafts in self._waiting]
+
+    def _batch(self, drafts: list[Draft]) -> Batch:
+        options = self._guard.options(drafts[0].manner)
+        if self._consensus and not options.sampling:
+            options = options.replace(n_best=options.beam)
+        if any(draft.prefix for draft in drafts):
+            options = options.replace(prefix=[draft.prefix for draft in drafts])
+        elif options.prefix:
+            options = options.replace(prefix=())
+        sources = [draft.ids for draft in drafts]
+        if self._language is not None:
+            sources = self._vocabularies.tagged(sources, self._language)
+            for draft, source in zip(drafts, sources, strict=True):
+                draft.ids = source
+        return Batch(sources, options)
