@@ -14,15 +14,17 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cards.card import Sheet, card, licence_notice
+from joined import as_one, as_usual, joined, split
 from transduce.bundle import Bundle, builtin_folder
+from transduce.calibration import calibrate
 from transduce.catalogue import ListedModel
 from transduce.data.builtin import builtin_corpus
-from transduce.data.corpus import Corpus
+from transduce.data.corpus import Corpus, Pair
+from transduce.decoding import DecodingOptions
 from transduce.evaluation import by_length, evaluate, quick_bleu
 from transduce.interop.ctranslate2 import compile_model
 from transduce.text import Normalisation, normalise
@@ -34,6 +36,8 @@ LARGEST = 12.0
 """Megabytes of a built-in model."""
 KEPT_STEPS = 200
 """Steps of the log that are kept beside the model, about."""
+
+BEAM = DecodingOptions().beam
 
 Texts = tuple[list[str], list[str]]
 """Sources and references."""
@@ -53,6 +57,9 @@ def main() -> None:
     trained = Bundle.open(given.run)
     if given.commit is None and "training" not in trained.scores():
         parser.error("--commit is missing: which one was it trained with?")
+    # The card says what it was really measured on.
+    named = {part: " + ".join(path.name for path in files) for part in ("dev", "test") if (files := vars(given)[part])}
+    sheet = replace(sheet, **named)
     dev = texts_of(sheet.dev, given.run, given.dev)
     test = texts_of(sheet.test, given.run, given.test)
     aside = given.output / f".{given.name}.part"
@@ -106,11 +113,8 @@ def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: 
         },
     }
     write_scores(output, scores)
-    if find_spec("transduce.calibration"):
-        from transduce.calibration import calibrate  # type: ignore[import-not-found, unused-ignore]
-
-        bundle, _ = calibrate(bundle, *dev, test=test)
-        scores = bundle.scores()
+    bundle, _ = calibrate(bundle, *dev, test=test)
+    scores = bundle.scores()
     print(json.dumps({part: scores[part] for part in scores if part != "training"}, ensure_ascii=False, indent=1))
     examples = [(text, translator.translate(text).text) for text in sheet.examples]
     parameters = sum(each.numel() for each in model.parameters())
@@ -138,17 +142,12 @@ def measured(translator: Translator, sources: list[str], references: list[str]) 
 
 
 def measured_joined(translator: Translator, sources: list[str], references: list[str], count: int) -> dict[str, Any]:
-    """BLEU of texts that are so many sentences in a row: cut into sentences where the translator does so, and never."""
-    starts = range(0, len(sources) - count + 1, count)
-    texts, expected = ([" ".join(side[start : start + count]) for start in starts] for side in (sources, references))
-    options = translator.sentences(texts[:1]).options
-    ids = translator.vocabularies.encode_sources(texts)
-    best = [hypotheses[0].tokens for hypotheses in translator.engine.decode(ids, options)]
-    return {
-        "texts": len(texts),
-        "bleu": quick_bleu([each.text for each in translator.translate(texts)], expected),
-        "bleu_as_one_sentence": quick_bleu(translator.vocabularies.target.decode_batch(best), expected),
-    }
+    """BLEU of lines that are so many sentences: as users get it, as one sentence, and always cut into sentences."""
+    lines = joined(list(map(Pair, sources, references)), count)
+    texts, expected = [pair.source for pair in lines], [pair.target for pair in lines]
+    ways = {"bleu": as_usual, "bleu_as_one": as_one, "bleu_split": split}
+    scores = {name: quick_bleu(way(translator, BEAM)(texts), expected) for name, way in ways.items()}
+    return {"texts": len(lines), **scores}
 
 
 def history(log: Path, output: Path) -> list[dict[str, Any]]:

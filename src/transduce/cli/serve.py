@@ -58,9 +58,8 @@ def serve(
     direction = Direction.parse(languages) if languages else Direction()
     with bind(host, port) as listener:
         count = workers or cores()
-        models = ServedModels.load(
-            model or [f"{name}={builtin_folder() / name}" for name in builtin_models()], direction, count
-        )
+        chosen = model or [str(builtin_folder() / name) for name in builtin_models()]
+        models = ServedModels.load(chosen, direction, count)
         _log_to_screen(quiet)
         service = Service(models, limits, keys, count, batch_tokens)
         address, free = listener.getsockname()[:2]
