@@ -44,6 +44,8 @@ def main(options: Sequence[str] | None = None) -> int:
     try:
         with storage_errors(arguments.output):
             return work(arguments)
+    except KeyboardInterrupt:  # the second one: the runs save by themselves, now that nobody waits for them
+        return 130
     except TransduceError as error:
         print(f"quality: {error}", file=sys.stderr)
         return 2

@@ -15,7 +15,7 @@ from typing import Any
 
 from experiment.grid import Run
 from experiment.places import Places, Result
-from experiment.progress import last_events
+from experiment.progress import has_gone_beyond, last_events
 from experiment.texts import Texts
 from results.commit import commit
 from transduce.storage import write_whole
@@ -33,6 +33,9 @@ def carry_out(run: Run, texts: Texts, places: Places) -> int:
     threading.Thread(target=_stop_without_runner, daemon=True).start()
     try:
         with places.only_one(run):
+            if has_gone_beyond(places.events(run), run.recipe.budget):
+                print("It was trained for longer than that before: give another directory with -o.", flush=True)
+                return 2
             with _counted(places.note(run, "seconds")):
                 code = _trained(run, texts, places.model(run))
             if code:

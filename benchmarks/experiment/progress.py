@@ -9,10 +9,12 @@ from typing import Any
 
 from transduce.training.recipe import Budget
 
-__all__ = ["RunProgress", "last_events", "progress_of"]
+__all__ = ["RunProgress", "has_gone_beyond", "last_events", "progress_of"]
 
 TAIL = 1 << 16
 """Bytes that are read of a log that grows."""
+LAST_STEP = 30
+"""Seconds by which the step that ends a run may be late."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,18 @@ def last_events(log: Path) -> list[dict[str, Any]]:
         except ValueError:  # half a line, at the start or at the end
             continue
     return events
+
+
+def has_gone_beyond(log: Path, budget: Budget) -> bool:
+    """Whether a run has been trained for longer than a budget allows, which is then not what it shows."""
+    step = next((event for event in reversed(last_events(log)) if event["event"] == "Stepped"), None)
+    if step is None:
+        return False
+    return bool(
+        (budget.steps and step["step"] > budget.steps)
+        or (budget.minutes and step["seconds"] > 60 * budget.minutes + LAST_STEP)
+        or (budget.epochs and step["epoch"] >= budget.epochs)
+    )
 
 
 def progress_of(log: Path, budget: Budget) -> RunProgress:

@@ -16,6 +16,8 @@ import pytest
 import sacrebleu
 
 import quality
+from experiment.progress import has_gone_beyond
+from transduce.training.recipe import Budget
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "quality.py"
 GRID = """
@@ -115,6 +117,15 @@ def test_scores_are_those_of_the_translations_that_are_kept(experiment: Path) ->
             bleu = sacrebleu.corpus_bleu(written, [references], tokenize="none", force=True).score
             chrf = sacrebleu.corpus_chrf(written, [references]).score
             assert row[split] == pytest.approx({"bleu": bleu, "chrf": chrf})
+
+
+def test_what_was_trained_for_longer_is_not_taken_for_a_shorter_run(experiment: Path) -> None:
+    log = experiment / "out" / "runs" / "base-1" / "log.jsonl"
+    assert has_gone_beyond(log, Budget(steps=39))
+    assert has_gone_beyond(log, Budget(epochs=1))
+    assert not has_gone_beyond(log, Budget(steps=40))
+    assert not has_gone_beyond(log, Budget(minutes=30))
+    assert not has_gone_beyond(log.with_name("none"), Budget(steps=1))
 
 
 def test_what_is_complete_is_not_run_again(experiment: Path) -> None:

@@ -148,6 +148,8 @@ class Guard:
     def look(self, draft: Draft, hypotheses: Sequence[Hypothesis], texts: Sequence[str]) -> bool:
         """Look at what was written for a draft, and whether it is to be decoded again; if not, it is done or cut."""
         draft.tries += 1
+        if self._active:  # halves of characters say nothing to anybody
+            texts = [text.replace("\ufffd", "") if "\ufffd" in text else text for text in texts]
         limit = self._limit(draft)
         judged = [
             self._judge(draft, limit, hypothesis.tokens, text) if self._active else GOOD
@@ -197,7 +199,7 @@ class Guard:
         lost += [
             part for place, part in enumerate(rest) if text.count(part.filling) <= wanted[:place].count(part.filling)
         ]
-        numbers = [part for part in draft.parts if part.kind == "number" and part not in masked]
+        numbers = [part for part in draft.parts if part.kind == "number"]
         if numbers:
             without = text  # digits of addresses and the like are no numbers
             for part in _fixed(draft.parts):
@@ -288,7 +290,7 @@ class Guard:
             if start < end:
                 items += self._gap(draft, gap[start:end], longest)
                 items.append(gap[end:])
-            items.append(part.filling)
+            items.append(part.filling if draft.text[: part.start].strip() else _at_start(part, draft))
             position = part.end
         first = next((item for item in items if isinstance(item, Draft)), None)
         if first is not None:
@@ -361,10 +363,12 @@ class Guard:
             else:
                 part = draft.slots[slot]
                 stuck_before, stuck_behind = _stuck(part, draft.text)
-                written = written.rstrip() if stuck_before else written
-                position += len(text[position:]) - len(text[position:].lstrip()) if stuck_behind else 0
-                at_start = part.kind == "term" and not written.strip()
-                written += capitalised(part.filling) if at_start else part.filling
+                written = written.rstrip() if stuck_before else written + " " * _is_word(written[-1:])
+                written += part.filling if written.strip() else _at_start(part, draft)
+                if stuck_behind:
+                    position += len(text[position:]) - len(text[position:].lstrip())
+                else:
+                    written += " " * _is_word(text[position : position + 1])
         return (written + text[position:]).strip()
 
     @property
@@ -420,6 +424,18 @@ def _inner(gap: str) -> tuple[int, int]:
     """Where text starts and ends without the spaces around it, and without what ended a clause before it."""
     start = len(gap) - len(gap.lstrip(" \t\n\u00a0,;:.!?)…"))
     return start, max(start, len(gap.rstrip()))
+
+
+def _at_start(part: Part, draft: Draft) -> str:
+    """What stands for a part at the start: a term begins with a capital where its sentence does."""
+    is_kept = part.filling == draft.text[part.start : part.end]
+    changes = part.kind == "term" and not is_kept and not draft.depth and draft.text[:1].isupper()
+    return capitalised(part.filling) if changes else part.filling
+
+
+def _is_word(character: str) -> bool:
+    """Whether it would run together with a part beside it: scripts that do not part their words have no such."""
+    return character.isdecimal() or (character.isascii() and character.isalpha())
 
 
 def _fixed(parts: Sequence[Part]) -> list[Part]:
