@@ -1,14 +1,10 @@
-"""Long texts cut into sentences, and put together again with the spacing they had."""
+"""Texts cut into sentences, and put together again with the spacing they had."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 __all__ = ["Segment", "segments"]
-
-LONG = 200
-"""Characters from which a line is cut into sentences: shorter ones are translated as they are."""
-
 
 class Segment(NamedTuple):
     """A sentence and the white space after it; joined, all segments of a text are the text."""
@@ -17,17 +13,13 @@ class Segment(NamedTuple):
     space: str
 
 
-def segments(text: str, language: str | None = None, long: int = LONG) -> list[Segment]:
-    """The lines of a text, long ones cut into sentences. White space before the first is a segment of its own."""
-    if len(text) < long and text.isprintable():  # one short line, as most are
-        return _with_spaces(text, [text.strip()])
-    sentences = (sentence for line in text.splitlines() for sentence in _sentences(line, language, long))
+def segments(text: str, language: str | None = None) -> list[Segment]:
+    """The sentences of a text, line by line. White space before the first is a segment of its own."""
+    sentences = (sentence for line in text.splitlines() for sentence in _sentences(line, language))
     return _with_spaces(text, [sentence.strip() for sentence in sentences])
 
 
-def _sentences(line: str, language: str | None, long: int) -> list[str]:
-    if len(line) < long:
-        return [line]
+def _sentences(line: str, language: str | None) -> list[str]:
     from sentencex import segment
 
     found: list[str] = segment(language or "en", line)
