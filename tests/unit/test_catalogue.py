@@ -92,7 +92,7 @@ def test_what_is_listed_of_a_model(tmp_path: Path) -> None:
     (path / "scores.json").write_text("[")
     assert ListedModel("mine", Bundle.open(path)).as_dict() | {"path": ""} == {
         "name": "mine", "builtin": False, "path": "", "task": "translation", "source": None, "targets": ["de"],
-        "measured_on": None, "scores": {}, "megabytes": round(model.megabytes, 2), "licence": None,
+        "measured_on": None, "scores": {}, "megabytes": round(model.megabytes, 2), "licence": "CC BY 2.0",
     }  # fmt: skip
     with pytest.raises(InputError, match="there is no such directory"):
         list(models_in(tmp_path / "nowhere"))
