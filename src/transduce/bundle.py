@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from transduce.confidence import Confidence
 from transduce.errors import BundleError, ConfigError, InputError, nearest
-from transduce.storage import write_aside
+from transduce.storage import write_aside, write_whole
 from transduce.text import NORMALISATION, Normalisation, Vocabularies
 from transduce.text.languages import tag_for
 from transduce.text.vocabularies import vocabulary_files
@@ -201,10 +201,13 @@ class Bundle:
         except (ValueError, TypeError) as error:
             raise BundleError("these are not a model's scores.", where=str(path), remedy="Delete the file.") from error
         config = replace(self.config, confidence=confidence)
-        contents = {path: _json(scores), self.path / "config.json": _json(asdict(config))}
-        asides = {path: write_aside(path, content) for path, content in contents.items()}
-        for path, aside in asides.items():
-            aside.replace(path)
+        scores_aside = write_aside(path, _json(scores))
+        try:
+            write_whole(self.path / "config.json", _json(asdict(config)))
+        except OSError:
+            scores_aside.unlink(missing_ok=True)
+            raise
+        scores_aside.replace(path)
         return replace(self, config=config)
 
     @property

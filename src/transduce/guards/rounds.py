@@ -87,8 +87,12 @@ class Sentences:
         return [[(draft.ids, draft.tokens) for draft in text.drafts() if draft.tokens] for text in self._texts]
 
     def signs(self) -> list[list[Signs]]:
-        """For each text, what the translations of its sentences can be judged by without any reference."""
-        return [[draft.signs for draft in text.drafts() if draft.signs is not None] for text in self._texts]
+        """For each text, what the translations of its sentences can be judged by without any reference.
+
+        Nothing where one of them had to be mended: what the others say is not said of the whole.
+        """
+        found = [[draft.signs for draft in text.drafts()] for text in self._texts]
+        return [[each for each in mine if each is not None] if None not in mine else [] for mine in found]
 
     def _ready(self, drafts: list[Draft]) -> list[Batch]:
         """Batches of drafts that can be decoded, by manner; what is too long for that is cut."""
