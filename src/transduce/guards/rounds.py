@@ -64,7 +64,7 @@ class Sentences:
                 if self._consensus:
                     from transduce.evaluation.consensus import by_consensus
 
-                    order = by_consensus(mine, [each.log_probability for each in hypotheses])
+                    order = by_consensus(mine, [each.score for each in hypotheses])
                     hypotheses, mine = [hypotheses[place] for place in order], [mine[place] for place in order]
                 if self._guard.look(draft, hypotheses, mine):
                     again.append(draft)
