@@ -1,91 +1,172 @@
-"""Make a built-in model of a finished training run: half-precision weights, compiled int8, measured, with its history.
+"""Make a built-in model of a finished run: half-precision weights, compiled int8, measured, with history and card.
 
-Run it with: python benchmarks/build_builtin_model.py RUN_DIRECTORY NAME CORPUS COMMIT
-for example: python benchmarks/build_builtin_model.py /tmp/en-de en-de tatoeba-en-de a527757
+Run it with: python benchmarks/build_builtin_model.py RUN NAME --commit COMMIT
+for example: python benchmarks/build_builtin_model.py runs/en-twi en-twi --commit a527757
+
+RUN is a directory that `transduce train` has finished, or a built-in model that is to be measured again. What people
+have to say of the model (its data and their terms, what it is measured on, what it is bad at) is in cards/NAME.yaml.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import transduce
-from transduce.bundle import Bundle
-from transduce.data.builtin import BUILTIN, builtin_corpus
-from transduce.evaluation import by_length, evaluate
+from cards.card import Sheet, card, licence_notice
+from joined import as_one, as_usual, joined, split
+from transduce.bundle import Bundle, builtin_folder
+from transduce.calibration import calibrate
+from transduce.catalogue import ListedModel
+from transduce.data.builtin import builtin_corpus
+from transduce.data.corpus import Corpus, Pair
+from transduce.decoding import DecodingOptions
+from transduce.evaluation import by_length, evaluate, quick_bleu
 from transduce.interop.ctranslate2 import compile_model
+from transduce.text import Normalisation, normalise
+from transduce.training.recipe import Recipe
 from transduce.translator import Translator
 
-MODELS = Path(transduce.__file__).parent / "assets" / "models"
-KEPT_STEPS = 100
-"""Of the log's steps, every so many are kept beside the model."""
+CARDS = Path(__file__).parent / "cards"
+LARGEST = 12.0
+"""Megabytes of a built-in model."""
+KEPT_STEPS = 200
+"""Steps of the log that are kept beside the model, about."""
+
+BEAM = DecodingOptions().beam
+
+Texts = tuple[list[str], list[str]]
+"""Sources and references."""
 
 
-def main(run: Path, name: str, corpus: str, commit: str) -> None:
-    """Write assets/models/NAME from a run, and print what it scores."""
-    trained, described = Bundle.open(run), BUILTIN[corpus]
-    output = MODELS / name
-    shutil.rmtree(output, ignore_errors=True)
+def main() -> None:
+    """Write assets/models/NAME, and print what it scores."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="a finished run, or a model directory with its history")
+    parser.add_argument("name", help="such as en-twi; cards/NAME.yaml describes it")
+    parser.add_argument("--commit", help="that it was trained with; else the one that RUN states")
+    parser.add_argument("--dev", type=Path, nargs=2, help="text files instead of the dev set that the card names")
+    parser.add_argument("--test", type=Path, nargs=2, help="text files instead of the test set that the card names")
+    parser.add_argument("--output", type=Path, default=builtin_folder(), help="the folder to put the model into")
+    given = parser.parse_args()
+    sheet = Sheet.read(CARDS / f"{given.name}.yaml")
+    trained = Bundle.open(given.run)
+    if given.commit is None and "training" not in trained.scores():
+        parser.error("--commit is missing: which one was it trained with?")
+    # The card says what it was really measured on.
+    named = {part: " + ".join(path.name for path in files) for part in ("dev", "test") if (files := vars(given)[part])}
+    sheet = replace(sheet, **named)
+    dev = texts_of(sheet.dev, given.run, given.dev)
+    test = texts_of(sheet.test, given.run, given.test)
+    aside = given.output / f".{given.name}.part"
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        build(aside, trained, sheet, given.commit, dev, test)
+        size = ListedModel(given.name, Bundle.open(aside)).megabytes
+        if size > LARGEST:
+            raise SystemExit(f"{given.name} has {size:.1f} MB; a built-in model may have {LARGEST:.0f}.")
+        shutil.rmtree(given.output / given.name, ignore_errors=True)
+        aside.rename(given.output / given.name)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    print(f"{given.output / given.name}: {size:.1f} MB")
+
+
+def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: Texts, test: Texts) -> None:
+    """Write the model, measure it as users will use it, and describe it."""
+    source, target = sheet.languages
+    rules = Normalisation.of([source], [target])
+    if trained.config.normalisation != rules.name:
+        # Our corpora are typed as they are meant but for a handful of letters: the rules change only what users type.
+        print(f"trained with {trained.config.normalisation}, used with {rules.name}")
+    config = replace(
+        trained.config,
+        source_language=source,
+        target_language=target,
+        normalisation=rules.name,
+        licence=sheet.licence,
+    )
     model, vocabularies = trained.model(), trained.vocabularies()
     weights = {key: value.detach().half() for key, value in model.named_parameters()}
-    languages = {"source_language": described.source_language, "target_language": described.target_language}
-    config = replace(trained.config, **languages)
     bundle = Bundle.write(output, config, weights, vocabularies, {}, "")
     compile_model(bundle.model(), vocabularies, output / "ctranslate2")
-    events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    kept = [each for each in events if each["event"] != "Stepped" or each["step"] % KEPT_STEPS == 0]
+    events = history(trained.path / "log.jsonl", output / "log.jsonl")
+    kept = trained.path / "run" / "recipe.yaml"
+    shutil.copy(kept if kept.is_file() else trained.path / "recipe.yaml", output / "recipe.yaml")
+    Recipe.load(output / "recipe.yaml")
+
+    translator, letters = Translator(bundle), rules.target
+    dev, test = ((sources, [normalise(line, letters) for line in lines]) for sources, lines in (dev, test))
+    scores: dict[str, Any] = {
+        "dev": {"of": sheet.dev, **measured(translator, *dev)},
+        "test": {"of": sheet.test, **measured(translator, *test)},
+        "joined": {str(count): measured_joined(translator, *test, count) for count in (2, 3)},
+        "training": trained.scores().get("training")
+        or {
+            "minutes": round(max(each.get("seconds", 0) for each in events) / 60, 1),
+            "steps": max(each.get("step", 0) for each in events),
+            "commit": commit,
+        },
+    }
+    write_scores(output, scores)
+    bundle, _ = calibrate(bundle, *dev, test=test)
+    scores = bundle.scores()
+    print(json.dumps({part: scores[part] for part in scores if part != "training"}, ensure_ascii=False, indent=1))
+    examples = [(text, translator.translate(text).text) for text in sheet.examples]
+    parameters = sum(each.numel() for each in model.parameters())
+    (output / "README.md").write_text(card(sheet, scores, parameters, examples), encoding="utf-8", newline="\n")
+    (output / "LICENSE.txt").write_text(licence_notice(sheet), encoding="utf-8", newline="\n")
+
+
+def texts_of(name: str, run: Path, files: Sequence[Path] | None) -> Texts:
+    """What to measure on: files; or by name, "CORPUS:SPLIT" of a built-in corpus, or "run", what the run held out."""
+    if files:
+        corpus = Corpus(*files)
+    elif name == "run":
+        corpus = Corpus(run / "run" / "prepared" / "dev.source", run / "run" / "prepared" / "dev.target")
+    else:
+        corpus = builtin_corpus(*name.split(":"))
+    sides = zip(*corpus.pairs(), strict=True)
+    return next(map(list, sides)), next(map(list, sides))
+
+
+def measured(translator: Translator, sources: list[str], references: list[str]) -> dict[str, Any]:
+    """Scores with signatures and intervals, and BLEU by the length of the source."""
+    translations = [each.text for each in translator.translate(sources)]
+    lengths = [(each.label, each.sentences, each.bleu) for each in by_length(sources, translations, references)]
+    return evaluate(translations, references).as_dict() | {"bleu_by_source_words": lengths}
+
+
+def measured_joined(translator: Translator, sources: list[str], references: list[str], count: int) -> dict[str, Any]:
+    """BLEU of lines that are so many sentences: as users get it, as one sentence, and always cut into sentences."""
+    lines = joined(list(map(Pair, sources, references)), count)
+    texts, expected = [pair.source for pair in lines], [pair.target for pair in lines]
+    ways = {"bleu": as_usual, "bleu_as_one": as_one, "bleu_split": split}
+    scores = {name: quick_bleu(way(translator, BEAM)(texts), expected) for name, way in ways.items()}
+    return {"texts": len(lines), **scores}
+
+
+def history(log: Path, output: Path) -> list[dict[str, Any]]:
+    """A run's events, of which a part is written beside the model."""
+    events: list[dict[str, Any]] = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    steps = [each["step"] for each in events if each["event"] == "Stepped"]
+    every = max(1, len(steps) // KEPT_STEPS)
+    chosen = {*steps[::every], steps[-1]}
+    kept = [each for each in events if each["event"] != "Stepped" or each["step"] in chosen]
     lines = [json.dumps(each, ensure_ascii=False) for each in kept if each["event"] != "Saved"]
-    (output / "log.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    shutil.copy(run / "run" / "recipe.yaml", output / "recipe.yaml")
-
-    translator, scores = Translator.load(output), {}
-    for split in ("dev", "test"):
-        pairs = list(builtin_corpus(corpus, split).pairs())
-        sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        translations = [each.text for each in translator.translate(sources)]
-        measured = evaluate(translations, references).as_dict()
-        lengths = [(each.label, each.sentences, each.bleu) for each in by_length(sources, translations, references)]
-        scores[split] = measured | {"bleu_by_source_words": lengths}
-        print(split, {key: measured[key] for key in ("bleu", "chrf", "ter")}, lengths)
-    minutes = max(each["seconds"] for each in events if each["event"] == "Stepped") / 60
-    scores["training"] = {"minutes": round(minutes, 1), "commit": commit, "steps": events[-1]["step"]}
-    (output / "scores.json").write_text(json.dumps(scores, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    (output / "README.md").write_text(card(name, described, scores, bundle), encoding="utf-8")
+    output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return events
 
 
-def card(name: str, corpus: object, scores: dict[str, dict[str, object]], bundle: Bundle) -> str:
-    """The model card, in plain words."""
-    test, training = scores["test"], scores["training"]
-    size = sum(each.numel() for each in bundle.model().parameters())
-    rows = "\n".join(
-        f"| {label} words | {count:,} | {'–' if bleu is None else f'{bleu:.1f}'} |"
-        for label, count, bleu in test["bleu_by_source_words"]  # type: ignore[attr-defined]
-    )
-    return f"""# {name}
-
-Translates everyday sentences from {corpus.source_language} to {corpus.target_language}. It comes with transduce, was
-trained by it, and is meant for trying things out.
-
-- **Data**: {corpus.name}, {corpus.pairs["train"]:,} pairs. {corpus.licence}; credit: {corpus.credit}.
-- **Model**: {size:,} parameters, recipe in `recipe.yaml`, history in `log.jsonl`; {training["minutes"]} minutes on two
-  cores without a GPU, commit {training["commit"]}, {training["steps"]:,} steps.
-- **Scores** on {test["sentences"]:,} test sentences, beam 4, int8 (details and signatures in `scores.json`): BLEU
-  {test["bleu"]:.1f}, chrF {test["chrf"]:.1f}, TER {test["ter"]:.1f}.
-
-| source length | sentences | BLEU |
-|---|---|---|
-{rows}
-
-**What it is bad at**: anything unlike its corpus, whose sentences are short and simple. Long sentences lose parts,
-set phrases are taken word by word ("How are you?" becomes "Wie bist du?"), rare words and names are guessed or
-misspelt, numbers may change, and formal and informal address are mixed. It is not fit for anything that matters.
-
-The weights are under the licence of their data, CC BY 2.0: name the sources given above.
-"""
+def write_scores(folder: Path, scores: dict[str, Any]) -> None:
+    """Write scores.json."""
+    text = json.dumps(scores, ensure_ascii=False, indent=2) + "\n"
+    (folder / "scores.json").write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:5])
+    main()

@@ -1,6 +1,6 @@
 """The model directory: everything that a translation needs, raw text in and raw text out, and no pickle anywhere.
 
-config.json          format version, task, architecture, languages or labels, decoding defaults; written last
+config.json          format version, task, architecture, languages or labels, decoding, confidence; written last
 model.safetensors    weights, tied ones once
 tokenizer.model      SentencePiece; source.model and target.model where each side has a vocabulary; of pictures, none
 scores.json          what it was measured at, with signatures
@@ -14,14 +14,15 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from transduce.confidence import Confidence
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.storage import write_aside
-from transduce.text import NORMALISATION, Vocabularies
+from transduce.text import NORMALISATION, Normalisation, Vocabularies
 from transduce.text.languages import tag_for
 from transduce.text.vocabularies import vocabulary_files
 
@@ -31,7 +32,17 @@ if TYPE_CHECKING:
     from transduce.model import Transformer
     from transduce.model.family import Network
 
-__all__ = ["COMMANDS", "FORMAT", "Bundle", "BundleConfig", "TaskName", "builtin_models", "find_model"]
+__all__ = [
+    "COMMANDS",
+    "DEFAULT_MODEL",
+    "FORMAT",
+    "Bundle",
+    "BundleConfig",
+    "TaskName",
+    "builtin_folder",
+    "builtin_models",
+    "find_model",
+]
 
 TaskName = Literal[
     "translation",
@@ -57,6 +68,8 @@ COMMANDS: dict[str, str] = {
 
 NETWORKS = ("transformer", "recurrent", "encoder-only", "decoder-only", "vision")
 """Those of `transduce.model.family`, which would import PyTorch."""
+DEFAULT_MODEL = "en-de"
+"""The built-in model that translates where none is asked for."""
 FORMAT = 1
 """Raised when older versions of transduce can no longer read what this one writes."""
 
@@ -81,8 +94,13 @@ class BundleConfig:
     target_languages: list[str] = field(default_factory=list)
     """Those that a tag before the source chooses from; empty where there is nothing to choose."""
     normalisation: str = NORMALISATION
+    """The rules that its texts went through; see `transduce.text.normalise`."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Decoding options that differ from the defaults."""
+    confidence: Confidence | None = None
+    """What makes a confidence of a translation's signs; None if the model was never calibrated."""
+    licence: str | None = None
+    """Under which terms the weights may be passed on, such as "CC BY 2.0"; None where nobody has said."""
     format: int = FORMAT
 
 
@@ -114,11 +132,11 @@ class Bundle:
         for name in values:
             if name not in known:
                 raise BundleError(f"{name!r} is not part of a model's description.", where=where)
-        if values.get("normalisation") != NORMALISATION:
+        if Normalisation.parse(values.get("normalisation")) is None:
             raise BundleError(
                 f"the model was trained with normalisation {values.get('normalisation')!r}.",
                 where=where,
-                remedy=f"This version of transduce knows {NORMALISATION!r} only.",
+                remedy=f"This version of transduce knows {NORMALISATION!r} and its kin only.",
             )
         for name in ("architecture", "decoding"):
             if not isinstance(values.get(name), dict):
@@ -132,6 +150,11 @@ class Bundle:
             names = values.get(name, [])
             if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
                 raise BundleError(f"its {name!r} is not a list of {nouns}.", where=where)
+        if values.get("confidence") is not None:
+            try:
+                values["confidence"] = Confidence.parse(values["confidence"])
+            except ConfigError as error:
+                raise BundleError(error.what, where=where, remedy=error.remedy) from error
         bundle = cls(path, BundleConfig(**values))
         texts = vocabulary_files(bundle.shares_vocabulary) if bundle.config.network != "vision" else ()
         for name in ("model.safetensors", *texts):
@@ -169,6 +192,21 @@ class Bundle:
             (path / name).unlink(missing_ok=True)
         return cls.open(path)
 
+    def calibrated(self, confidence: Confidence, measured: Mapping[str, Any]) -> Bundle:
+        """Give the model a confidence, and its scores.json how far that is off; nothing else changes."""
+        path = self.path / "scores.json"
+        try:
+            scores = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            scores["calibration"] = dict(measured)
+        except (ValueError, TypeError) as error:
+            raise BundleError("these are not a model's scores.", where=str(path), remedy="Delete the file.") from error
+        config = replace(self.config, confidence=confidence)
+        contents = {path: _json(scores), self.path / "config.json": _json(asdict(config))}
+        asides = {path: write_aside(path, content) for path, content in contents.items()}
+        for path, aside in asides.items():
+            aside.replace(path)
+        return replace(self, config=config)
+
     @property
     def shares_vocabulary(self) -> bool:
         """Whether source and target have one vocabulary together."""
@@ -183,7 +221,8 @@ class Bundle:
                 remedy="Give a model that reads text.",
             )
         try:
-            vocabularies = Vocabularies.load(self.path, self.shares_vocabulary)
+            rules = Normalisation.parse(self.config.normalisation)
+            vocabularies = Vocabularies.load(self.path, self.shares_vocabulary, rules)
             for language in self.config.target_languages:
                 vocabularies.source.tag(tag_for(language))
         except InputError as error:
@@ -198,6 +237,14 @@ class Bundle:
                     remedy="Copy the model again, all files of it.",
                 )
         return vocabularies
+
+    def scores(self) -> dict[str, Any]:
+        """What `scores.json` says; nothing where it cannot be read, for nobody needs it to translate."""
+        try:
+            found = json.loads((self.path / "scores.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def require(self, *tasks: TaskName) -> None:
         """Refuse a model that has learned something else."""
@@ -245,18 +292,33 @@ class Bundle:
 
 
 def find_model(name: str | Path) -> Path:
-    """A model's directory: as given, or that of a built-in model of this name."""
-    builtin = _builtin_folder() / str(name)
-    return builtin if str(name) in builtin_models() and not Path(name).exists() else Path(name)
+    """A model's directory: that of the built-in model of this name, or the directory given.
+
+    "en-de" is the built-in model, "./en-de" a directory of yours; where "en-de" is both, nothing is guessed. A Path
+    that exists is a directory.
+    """
+    if str(name) not in builtin_models():
+        return Path(name)
+    builtin, own = builtin_folder() / str(name), Path(name)
+    if isinstance(name, Path) and own.exists():
+        return own
+    if (own / "config.json").is_file() or (own / "run").is_dir():
+        raise BundleError(
+            f"{str(name)!r} is the name of a built-in model, and of a model in this directory.",
+            remedy=f"Write .{os.sep}{name} for yours; the other is {builtin}",
+        )
+    return builtin
 
 
 def builtin_models() -> list[str]:
-    """The names of the models that come with transduce."""
-    folder = _builtin_folder()
-    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    """The names of the models that come with transduce, the one that is used unless told otherwise first."""
+    folder = builtin_folder()
+    names = [path.name for path in folder.iterdir() if (path / "config.json").is_file()] if folder.is_dir() else []
+    return sorted(names, key=lambda name: (name != DEFAULT_MODEL, name))
 
 
-def _builtin_folder() -> Path:
+def builtin_folder() -> Path:
+    """Where the models that come with transduce are."""
     return Path(str(files("transduce.assets"))) / "models"
 
 

@@ -15,7 +15,7 @@ from transduce.guards.guard import Guard
 from transduce.guards.parts import find_parts
 from transduce.guards.rounds import Sentences
 from transduce.text import normalise
-from transduce.text.languages import Direction
+from transduce.text.languages import Direction, same_language
 from transduce.text.sentences import Segment, segments
 from transduce.text.tokenizer import EOS
 from transduce.translation import Alternative, Flag, Translation
@@ -51,13 +51,20 @@ class Translator:
 
     @classmethod
     def load(cls, model: str | Path, engine: EngineName = "auto", shortlist: bool = False) -> Translator:
-        """Load a model directory, or a built-in model by name, such as "en-de".
+        """Load a built-in model by name, such as "en-de", or a model directory, such as "my-model" or "./en-de".
 
         `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch;
         `torch-int8` is PyTorch with faster, less exact arithmetic. With `shortlist` CTranslate2 tries only likely
         words, which is faster still.
         """
         return cls(Bundle.open(find_model(model)), engine, shortlist)
+
+    @classmethod
+    def between(cls, source: str, target: str, engine: EngineName = "auto") -> Translator:
+        """Load the built-in model that translates from one language into another: `Translator.between("en", "twi")`."""
+        from transduce.catalogue import model_between
+
+        return cls(model_between(source, target).bundle, engine)
 
     @cached_property
     def torch_engine(self) -> TorchEngine:
@@ -150,7 +157,7 @@ class Translator:
         else:
             written = [*self.vocabularies.target.encode(target), EOS]
         config = self.bundle.config
-        languages = Direction(config.source_language, to or language or config.target_language)
+        languages = Direction(config.source_language, language or config.target_language)
         return capture(model, self.vocabularies, source, written, name=self.path.resolve().name, languages=languages)
 
     def align(
@@ -176,13 +183,14 @@ class Translator:
         config = self.bundle.config
         default = [config.target_language] if config.target_language else []
         languages = config.target_languages or default
-        if to is not None and to not in languages:
+        chosen = None if to is None else same_language(to, languages)
+        if to is not None and chosen is None:
             raise ConfigError(
                 f"the model does not translate into {to!r}.",
                 where=str(self.path),
                 remedy=nearest(to, languages) if languages else "It does not say into what it does: leave this out.",
             )
-        return to or languages[0] if config.target_languages else None
+        return chosen or languages[0] if config.target_languages else None
 
     def sentences(
         self,
@@ -202,9 +210,12 @@ class Translator:
         if mbr and (decoding.n_best if decoding.sampling else decoding.beam) < 2:
             raise ConfigError("mbr=True needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
         active = guard and decoding.brackets is None
+        # It was learned from what is likely among all words: of what is drawn, or likely among few, it says nothing.
+        comparable = self.engine.among_all and not decoding.sampling
         guards = Guard(
             self.vocabularies,
             decoding,
+            confidence=self.bundle.config.confidence if comparable else None,
             glossary=_glossary(glossary) if active else None,
             tags=int(language is not None),
             active=active,

@@ -38,6 +38,11 @@ def test_digits_are_learned_to_99_percent(
     assert report["bleu"] > 98
     assert report["chrf"] > 98
     assert "version:" in report["signature"]["bleu"]
+    # Nearly all is right, and the model has learned on its dev set that it can be trusted.
+    assert "Confidence is off by" in trained.stdout
+    assert report["calibration"]["error"] < 0.02
+    assert report["calibration"]["confidence"] > 0.95
+    assert json.loads((model / "scores.json").read_text())["calibration"]["error"] < 0.02
     scores = transduce("score", model, tmp_path / "test.src", tmp_path / "test.tgt").stdout.splitlines()
     assert len(scores) == 300
     assert all(float(line.split("\t")[1]) > -0.5 for line in scores[:20])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from transduce import Translator
-from transduce.bundle import find_model
+from transduce.bundle import builtin_models, find_model
 
 TEXT = "Where is the station?"
 
@@ -118,6 +118,18 @@ def test_several_models_are_chosen_by_name_and_by_languages(serve: Any, tmp_path
         assert service.post("/v1/translate", {"q": TEXT})[1]["model"] == "en-de"
         assert service.post("/translate", {"q": TEXT, "source": "xx", "target": "yy"})[0] == 200
         assert service.post("/translate", {"q": TEXT, "source": "xx", "target": "de"})[0] == 404
+
+
+def test_all_built_in_models_are_served_unless_some_are_named(serve: Any) -> None:
+    with serve() as service:
+        assert [model["name"] for model in service.get("/v1/models")[1]["models"]] == builtin_models()
+        assert service.post("/v1/translate", {"q": TEXT})[1]["model"] == "en-de"
+        answer = service.post("/v1/translate", {"q": TEXT, "source": "eng", "target": "ger"})[1]
+        assert (answer["model"], answer["target"]) == ("en-de", "de")
+        targets = {each["code"]: each["targets"] for each in service.get("/languages")[1]}
+        assert sorted(f"{source}-{target}" for source, into in targets.items() for target in into) == sorted(
+            builtin_models()
+        )
 
 
 def test_figures_count_what_was_done(serve: Any) -> None:

@@ -186,6 +186,15 @@ def test_an_unknown_entry_is_named(path: Path) -> None:
     refused(path, "'soruce_language' is not part of a model's description", "config.json")
 
 
+def test_a_model_is_used_with_the_rules_that_it_was_trained_with(path: Path) -> None:
+    plain = Bundle.open(path).vocabularies()
+    assert plain.target.encode("ε") != plain.target.encode("ɛ")
+    change(path, normalisation="nfc-1+target:ɔɛ")
+    twi = Bundle.open(path).vocabularies()
+    assert twi.target.encode("ε") == plain.target.encode("ɛ")
+    assert twi.source.encode("ε") == plain.source.encode("ε")
+
+
 def test_another_normalisation_is_refused(path: Path) -> None:
     change(path, normalisation="nfkc-9")
     refused(path, "trained with normalisation 'nfkc-9'", "config.json")

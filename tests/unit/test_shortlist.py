@@ -6,11 +6,13 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from transduce.bundle import find_model
+from transduce.bundle import Bundle, find_model
+from transduce.confidence import Confidence
 from transduce.data.builtin import builtin_corpus
 from transduce.errors import BundleError, ConfigError, InputError
 from transduce.evaluation import quick_bleu
@@ -99,6 +101,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vocabularies = Vocabularies(tokenizer, tokenizer)
     write_shortlist(learn_shortlist(ids, vocabularies), vocabularies, path / "ctranslate2")
     return path
+
+
+def test_with_a_shortlist_there_is_no_confidence(model: Path) -> None:
+    """Probabilities among few words are higher: who learned to trust those among all would be too sure."""
+    signs = {"token_probability": 0.9, "sentence_probability": 0.0, "length": 0.0, "odd_length": 0.0}
+    sure = Confidence(base=0.1, **signs, usual_ratio=0.0, shortest=1, longest=9)  # type: ignore[arg-type]
+    bundle = Bundle.open(model)
+    bundle = replace(bundle, config=replace(bundle.config, confidence=sure))
+    plain, short = (Translator(bundle, shortlist=each).translate("Thank you.") for each in (False, True))
+    assert plain.confidence is not None
+    assert short.confidence is None
 
 
 def test_a_shortlist_costs_little(model: Path) -> None:

@@ -61,14 +61,14 @@ def report_adaptation(console: Console, old: Bundle, new: Bundle, prepared: Prep
 
 def _old_dev_set(old: Bundle) -> tuple[Sequence[str], Sequence[str]] | None:
     """What the old model was measured on: kept by its run, or that of the built-in corpus of its languages."""
-    from transduce.bundle import builtin_models, find_model
+    from transduce.bundle import builtin_folder
     from transduce.data.builtin import BUILTIN, builtin_corpus
 
     kept = [old.path / "run" / "prepared" / f"dev.{side}" for side in ("source", "target")]
     if all(path.is_file() for path in kept):
         sides = [path.read_text(encoding="utf-8").split("\n")[:-1][:MOST] for path in kept]
         return sides[0], sides[1]
-    if old.path in [find_model(name) for name in builtin_models()]:
+    if old.path.parent == builtin_folder():
         for corpus in BUILTIN.values():
             if (corpus.source_language, corpus.target_language) == (
                 old.config.source_language,

@@ -24,4 +24,5 @@ def corpora(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for
         sizes = ", ".join(f"{count:,} {split}" for split, count in corpus.pairs.items())
         languages = f"{corpus.source_language}–{corpus.target_language}, " if corpus.source_language else ""
         typer.echo(f"{corpus.name}: {languages}{corpus.contents}: {sizes}")
-        typer.echo(f"  {corpus.licence}; {corpus.credit}")
+        turned = f"; the other way round: {corpus.reversed.name}" if corpus.contents == "pairs" else ""
+        typer.echo(f"  {corpus.licence}; {corpus.credit}{turned}")

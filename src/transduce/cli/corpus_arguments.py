@@ -13,7 +13,7 @@ from transduce.errors import InputError, nearest
 if TYPE_CHECKING:
     from transduce.data.corpus import Corpus
 
-__all__ = ["dev_corpora", "measured_corpus", "training_corpora", "treebanks"]
+__all__ = ["calibrating_corpora", "dev_corpora", "measured_corpus", "training_corpora", "treebanks"]
 
 FORMS = "Give two text files, one .tsv file, or the name of a built-in corpus; or several of these."
 
@@ -88,6 +88,16 @@ def measured_corpus(source: Path, target: Path | None) -> Corpus:
     if not source.exists():
         raise InputError(f"{name!r} is neither a file nor a built-in corpus.", remedy=nearest(name, BUILTIN))
     raise InputError("its translations are missing.", where=name, remedy="Give a second file, line by line.")
+
+
+def calibrating_corpora(source: Path, target: Path | None) -> list[Corpus]:
+    """What to calibrate a model on: two files or a .tsv; of a built-in corpus its dev set, then its test set if any."""
+    from transduce.data.builtin import BUILTIN, builtin_corpus
+
+    name = str(source)
+    if target is None and _is_builtin(name):
+        return [builtin_corpus(name, split) for split in ("dev", "test") if split in BUILTIN[name].pairs]
+    return [measured_corpus(source, target)]
 
 
 def _corpora(arguments: list[str]) -> Iterator[Corpus]:

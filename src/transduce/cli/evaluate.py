@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from transduce.data.corpus import Pair
     from transduce.decoding import Hypothesis
     from transduce.evaluation import Comparison, Evaluation, Table
+    from transduce.translator import Translation
 
 __all__ = ["compare", "evaluate", "score"]
 
@@ -29,14 +29,16 @@ PAIRS_AT_ONCE = 512
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of a model.")],
     source: Source,
     reference: Reference = None,
     to: To = None,
     beam: Beam = 4,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals; BLEU by length, too.
+    """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals.
+
+    BLEU by the length of the source as well, and how far confidence is off.
 
     Of models for other tasks accuracy, of those that guess words perplexity, of parsers F1.
     """
@@ -54,23 +56,31 @@ def evaluate(
         measure_examples(bundle, source, reference, as_json)
         return
 
-    from transduce.evaluation import by_length, evaluation_table, length_table
+    from transduce.evaluation import by_length, calibration_of, evaluation_table, length_table, sentence_chrf
     from transduce.evaluation import evaluate as measure
 
-    translations, pairs = _translated([model], source, reference, to, beam)
-    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    found, sources, references = _translated([model], source, reference, to, beam)
+    translations = [each.text for each in found[model]]
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations[str(model)], references)
-        lengths = by_length(sources, translations[str(model)], references)
+        result = measure(translations, references)
+        lengths = by_length(sources, translations, references)
+        confidences = [each.confidence for each in found[model]]
+        known = any(each is not None for each in confidences)
+        calibration = calibration_of(confidences, sentence_chrf(translations, references)) if known else None
     if as_json:
-        typer.echo(_json(result.as_dict() | {"by_length": [asdict(bucket) for bucket in lengths]}))
-    else:
-        _show(result, evaluation_table(result), length_table(lengths))
+        more = {"calibration": calibration.as_dict()} if calibration else {}
+        typer.echo(_json(result.as_dict() | {"by_length": [asdict(bucket) for bucket in lengths]} | more))
+        return
+    _show(result, evaluation_table(result), length_table(lengths))
+    if calibration:
+        from transduce.cli.calibrate import shown_calibration
+
+        typer.echo(shown_calibration(calibration))
 
 
 def compare(
-    baseline: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
-    model: Annotated[Path, typer.Argument(help="Directory of another.")],
+    baseline: Annotated[str, typer.Argument(help="Directory or name of a model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of another.")],
     source: Source,
     reference: Reference = None,
     to: To = None,
@@ -83,9 +93,10 @@ def compare(
     from transduce.evaluation import compare as measure
     from transduce.evaluation import comparison_table
 
-    translations, pairs = _translated([baseline, model], source, reference, to, beam)
+    translations, _, references = _translated([baseline, model], source, reference, to, beam)
     with Console(stderr=True).status("Measuring …"):
-        result = measure(translations, [pair.target for pair in pairs])
+        texts = {name: [each.text for each in mine] for name, mine in translations.items()}
+        result = measure(texts, references)
     if as_json:
         typer.echo(_json(result.as_dict()))
     else:
@@ -93,7 +104,7 @@ def compare(
 
 
 def score(
-    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of a model.")],
     source: Annotated[Path, typer.Argument(help="Text; or a .tsv, or the name of a built-in corpus.")],
     target: Annotated[Path | None, typer.Argument(help="Its translations, line by line.")] = None,
     to: To = None,
@@ -140,24 +151,40 @@ def _show(result: Evaluation | Comparison, *tables: Table) -> None:
 
 
 def _translated(
-    models: list[Path], source: Path, reference: Path | None, to: str | None, beam: int
-) -> tuple[dict[str, list[str]], list[Pair]]:
-    """What each model makes of the source, and the sentences with their references."""
+    models: list[str], source: Path, reference: Path | None, to: str | None, beam: int
+) -> tuple[dict[str, list[Translation]], list[str], list[str]]:
+    """What each model makes of the sources; the sources and the references."""
     from rich.console import Console
 
     from transduce.cli.corpus_arguments import measured_corpus
     from transduce.cli.line_progress import LineProgress
 
     pairs = list(measured_corpus(source, reference).pairs(allow_identical=True))
-    translations: dict[str, list[str]] = {str(path): [] for path in models}
+    translations: dict[str, list[Translation]] = {path: [] for path in models}
+    letters: set[str] = set()
     for path in models:
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
 
             translator = Translator.load(path)
+        letters.add(translator.vocabularies.target.letters)
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
-                translations[str(path)] += [each.text for each in translator.translate(block, to, beam=beam)]
+                translations[path] += translator.translate(block, to, beam=beam)
                 progress.advance(len(block))
-    return translations, pairs
+    references = _references([pair.target for pair in pairs], letters.pop() if len(letters) == 1 else "")
+    return translations, [pair.source for pair in pairs], references
+
+
+def _references(lines: list[str], letters: str) -> list[str]:
+    """References as they are; where models write letters that are hard to type, with those that are meant."""
+    from transduce.text import normalise
+
+    if not letters:
+        return lines
+    meant = [normalise(line, letters) for line in lines]
+    if changed := sum(normalise(line) != other for line, other in zip(lines, meant, strict=True)):
+        shown = " or ".join(letters)
+        typer.echo(f"In {changed:,} references, signs that look like {shown} are taken for it.", err=True)
+    return meant

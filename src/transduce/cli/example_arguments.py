@@ -126,8 +126,11 @@ def lesson_size(lesson: ExampleLesson | PictureLesson) -> str:
     return f"{train:,} {unit} to train on, {dev:,} to measure on, vocabulary {prepared.vocabulary.size:,}{labels}"
 
 
-def command_for(task: str, model: Path) -> str:
+def command_for(task: str, model: Path | str) -> str:
     """What to try with a model."""
+    from transduce.bundle import builtin_models
+
+    model = f".{os.sep}{model}" if str(model) in builtin_models() else model
     if task in ("translation", "text-to-text"):
         return f'transduce translate -m {model} "…"'
     return f"transduce {COMMANDS[task]} {model}" + TRIES.get(task, ' "…"')

@@ -21,7 +21,7 @@ __all__ = ["export"]
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Directory or name of a trained model.")],
+    model: Annotated[str, typer.Argument(help="Directory or name of a trained model.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write.")],
     to: Annotated[Literal["ctranslate2"], typer.Option(help="Whose format.")] = "ctranslate2",
     quantization: Annotated[

@@ -10,11 +10,13 @@ import typer
 
 import transduce
 from transduce.cli.attention import attention
+from transduce.cli.calibrate import calibrate
 from transduce.cli.classify import classify, fill
 from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
 from transduce.cli.generate import generate
+from transduce.cli.models import models
 from transduce.cli.paper import paper
 from transduce.cli.parse import parse
 from transduce.cli.serve import serve
@@ -33,8 +35,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 USE = (translate, generate, classify, fill, parse, attention, serve)
-MEASURE = (evaluate, compare, score)
-for command in (train, *USE, *MEASURE, export, corpora, paper):
+MEASURE = (evaluate, compare, score, calibrate)
+for command in (train, *USE, *MEASURE, export, models, corpora, paper):
     app.command()(command)
 
 

@@ -15,7 +15,7 @@ __all__ = ["serve"]
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Argument(help="Directories or names of models; NAME=DIRECTORY names one. Default: en-de."),
+        typer.Argument(help="Directories or names of models; NAME=DIRECTORY names one. Else all built-in ones."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of them.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 is any that is free.", min=0, max=65535)] = 5000,
@@ -39,6 +39,7 @@ def serve(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line a request.")] = False,
 ) -> None:
     """Serve models: a web page, LibreTranslate's API, and our own under /v1. Ctrl-C ends it."""
+    from transduce.bundle import builtin_folder, builtin_models
     from transduce.engines.ctranslate2_engine import cores
     from transduce.serve.limits import Keys, Limits
     from transduce.serve.models import ServedModels
@@ -57,16 +58,17 @@ def serve(
     direction = Direction.parse(languages) if languages else Direction()
     with bind(host, port) as listener:
         count = workers or cores()
-        models = ServedModels.load(model or ["en-de"], direction, count)
+        chosen = model or [str(builtin_folder() / name) for name in builtin_models()]
+        models = ServedModels.load(chosen, direction, count)
         _log_to_screen(quiet)
         service = Service(models, limits, keys, count, batch_tokens)
-        address, chosen = listener.getsockname()[:2]
+        address, free = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
 
         def ready() -> None:
             for each in models:
                 typer.echo(f"{each.name}: {each.source or '?'} -> {', '.join(each.targets) or '?'}", err=True)
-            typer.echo(f"Ready: http://{shown}:{chosen}   API: /docs   Ctrl-C ends it.", err=True)
+            typer.echo(f"Ready: http://{shown}:{free}   API: /docs   Ctrl-C ends it.", err=True)
             if keys is None and address not in ("127.0.0.1", "::1"):
                 typer.echo("Whoever can reach this machine can translate: --api-key-file asks for keys.", err=True)
 

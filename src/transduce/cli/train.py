@@ -72,6 +72,7 @@ def train(
     from rich.console import Console
 
     from transduce.cli.adaptation import report_adaptation
+    from transduce.cli.calibrate import calibrate_on_dev
     from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
     from transduce.cli.example_arguments import command_for, example_lesson, lesson_size
     from transduce.cli.training_display import TrainingDisplay
@@ -126,6 +127,8 @@ def train(
         bundle = run.write_bundle(pairs)
         if resolved.task != "parsing" and _compile(bundle, console):
             _add_shortlist(bundle, prepared, console)
+        if resolved.task != "parsing":
+            calibrate_on_dev(bundle, prepared, console)
         if start is not None:
             report_adaptation(console, start, bundle, prepared)
         console.print(f"The model is in [bold]{output}[/bold]. Try: {command_for(resolved.task, output)}")

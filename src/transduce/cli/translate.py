@@ -14,8 +14,9 @@ import typer
 from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
+    from transduce.bundle import Bundle
     from transduce.cli.arriving_lines import Lines
-    from transduce.translator import Translation, Translator
+    from transduce.translator import Alternative, Translation, Translator
 
 __all__ = ["translate"]
 
@@ -29,14 +30,18 @@ MOST_WARNINGS = 10
 
 def translate(
     text: Annotated[list[str] | None, typer.Argument(help="Texts; standard input if neither these nor a file.")] = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="Directory or name of a model.")] = "en-de",
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Name of a built-in model, or directory of yours (./en-de). Else en-de."),
+    ] = None,
     input_file: Annotated[Path | None, typer.Option("--input", "-i", help="Text file, one text a line.")] = None,
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write; else to the screen.")
     ] = None,
-    to: Annotated[
-        str | None, typer.Option(help="Language to translate into, of a model that knows several; else its first.")
+    source: Annotated[
+        str | None, typer.Option("--from", help="Language of the texts; with --to, chooses a built-in model.")
     ] = None,
+    to: Annotated[str | None, typer.Option(help="Language to translate into; `transduce models` lists them.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
     mbr: Annotated[
@@ -49,7 +54,14 @@ def translate(
         Path | None, typer.Option(help="Terms and how to translate them: source term, tab, target term a line.")
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="What the model writes, just as it is.")] = False,
-    scores: Annotated[bool, typer.Option("--scores", help="Put a score before each translation.")] = False,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help="Put score and confidence before each translation. A confidence of 0.7: sentences like this came out "
+            "70 % like a human's translation (chrF).",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
     """Translate texts. Lines keep their order, and empty lines stay empty.
@@ -60,8 +72,9 @@ def translate(
     from transduce.guards import Glossary
     from transduce.translator import Translator
 
-    translator = Translator.load(model, shortlist=shortlist)
-    translator.bundle.require("translation", "text-to-text")
+    bundle = _chosen(model, source, to)
+    bundle.require("translation", "text-to-text")
+    translator = Translator(bundle, shortlist=shortlist)
     if raw and glossary is not None:
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
@@ -101,6 +114,29 @@ class Warnings:
             typer.echo(f"transduce: and {more:,} more {'line' if more == 1 else 'lines'}; --json tells all.", err=True)
 
 
+def _chosen(model: str | None, source: str | None, to: str | None) -> Bundle:
+    """The model of this name, else the built-in one for these languages, else the usual one."""
+    from transduce.bundle import DEFAULT_MODEL, Bundle, builtin_folder, find_model
+
+    if model is None and (source or to):
+        from transduce.catalogue import model_between
+
+        return model_between(source, to).bundle
+    bundle = Bundle.open(find_model(model) if model is not None else builtin_folder() / DEFAULT_MODEL)
+    if source is not None:
+        from transduce.text.languages import same_language
+
+        reads = bundle.config.source_language
+        if reads is None or same_language(source, [reads]) is None:
+            knows = "does not say what it translates from" if reads is None else f"translates from {reads}"
+            raise ConfigError(
+                f"--from {source} does not fit: the model {knows}.",
+                where=str(bundle.path),
+                remedy="Leave out --from, or --model: then the languages choose one.",
+            )
+    return bundle
+
+
 def _translated(
     translator: Translator, lines: Lines, to: str | None, **options: Any
 ) -> Iterator[tuple[list[str], list[Translation]]]:
@@ -130,13 +166,18 @@ def _lines(texts: list[str] | None, path: Path | None) -> tuple[Lines, Callable[
 
 def _shown(line: str, translation: Translation, scores: bool, as_json: bool) -> Iterable[str]:
     if as_json:
-        alternatives = [{"text": each.text, "score": each.score} for each in translation.alternatives]
+        alternatives = [{"text": each.text, **_judged(each)} for each in translation.alternatives]
         warnings = [{"code": flag.code, "message": flag.message} for flag in translation.warnings]
-        entry = {"source": line, "translation": translation.text, "score": translation.score}
+        entry = {"source": line, "translation": translation.text, **_judged(translation)}
         yield json.dumps(entry | {"alternatives": alternatives, "warnings": warnings}, ensure_ascii=False) + "\n"
         return
     for each in translation.alternatives:
-        yield f"{each.score:.4f}\t{each.text}\n" if scores else f"{each.text}\n"
+        confidence = "-" if each.confidence is None else f"{each.confidence:.2f}"
+        yield f"{each.score:.4f}\t{confidence}\t{each.text}\n" if scores else f"{each.text}\n"
+
+
+def _judged(each: Translation | Alternative) -> dict[str, float | None]:
+    return {"score": each.score, "confidence": each.confidence}
 
 
 @contextmanager

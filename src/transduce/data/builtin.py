@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -31,16 +31,25 @@ class BuiltinCorpus:
     licence: str
     credit: str
     """To be given wherever the corpus is passed on."""
+    reverse_of: str | None = None
+    """The corpus whose files these are, with source and target exchanged."""
 
     @property
     def folder(self) -> Path:
         """Where its files are."""
-        return Path(str(files("transduce.assets"))) / "corpora" / self.name
+        return Path(str(files("transduce.assets"))) / "corpora" / (self.reverse_of or self.name)
+
+    @property
+    def reversed(self) -> BuiltinCorpus:
+        """The same pairs the other way round: tatoeba-de-en of tatoeba-en-de."""
+        source, target = self.target_language, self.source_language
+        name = self.name.replace(f"-{target}-{source}", f"-{source}-{target}")
+        return replace(self, name=name, source_language=source, target_language=target, reverse_of=self.name)
 
 
 _TATOEBA_LICENCE, _TATOEBA = "CC BY 2.0", "tatoeba.org and www.manythings.org/anki"
 
-BUILTIN: dict[str, BuiltinCorpus] = {
+_CORPORA: dict[str, BuiltinCorpus] = {
     corpus.name: corpus
     for corpus in (
         BuiltinCorpus(
@@ -101,15 +110,21 @@ BUILTIN: dict[str, BuiltinCorpus] = {
         ),
     )
 }
+_REVERSED = [corpus.reversed for corpus in _CORPORA.values() if corpus.contents == "pairs"]
+BUILTIN: dict[str, BuiltinCorpus] = _CORPORA | {corpus.name: corpus for corpus in _REVERSED}
+"""Built-in corpora by name; pairs of texts are there in both directions."""
 
 
 def list_corpora() -> list[BuiltinCorpus]:
-    """All built-in corpora."""
-    return list(BUILTIN.values())
+    """All built-in corpora, each once."""
+    return list(_CORPORA.values())
 
 
 def builtin_corpus(name: str, split: str = "train") -> Corpus:
-    """A split of a built-in corpus of pairs: `builtin_corpus("tatoeba-en-de", "dev").pairs()`."""
+    """A split of a built-in corpus of pairs: `builtin_corpus("tatoeba-en-de", "dev").pairs()`.
+
+    The other way round it is another name: `builtin_corpus("tatoeba-de-en", "dev")`.
+    """
     if name in BUILTIN and BUILTIN[name].contents != "pairs":
         raise InputError(
             f"{name} holds {BUILTIN[name].contents}, not pairs of texts.",

@@ -25,7 +25,7 @@ from transduce.data.shards import Pairs, PairWriter
 from transduce.data.variants import Variants
 from transduce.errors import ConfigError, InputError, nearest
 from transduce.storage import file_digest
-from transduce.text import NORMALISATION, Vocabularies
+from transduce.text import Normalisation, Vocabularies, normalise
 from transduce.text.slots import SLOT_SYMBOLS
 from transduce.text.tokenizer import SubwordKind
 
@@ -96,11 +96,19 @@ class Preparation:
         """The language whose tag stands before the sources of a corpus."""
         return corpus.direction.target if self.language_tags else None
 
+    @property
+    def normalisation(self) -> Normalisation:
+        """The rules for the corpora's languages; where they are not known, those of a model to start from."""
+        directions = [corpus.direction for corpus in self.corpora]
+        rules = Normalisation.of((each.source for each in directions), (each.target for each in directions))
+        given = self.vocabularies.normalisation if self.vocabularies else Normalisation()
+        return Normalisation(rules.source or given.source, rules.target or given.target)
+
     def fingerprint(self) -> str:
         """Changes when the files, their weights or the settings do."""
         settings = {each.name: getattr(self, each.name) for each in fields(self)}
         settings |= {name: [_state(corpus) for corpus in settings[name]] for name in ("corpora", "dev")}
-        settings |= {"rules": asdict(self.rules), "normalisation": NORMALISATION}
+        settings |= {"rules": asdict(self.rules), "normalisation": self.normalisation.name}
         if not self.variants:  # as before there were any
             del settings["variants"]
         if self.vocabularies is None:
@@ -140,7 +148,7 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
         (directory / "prepared.json.part").replace(summary)
     try:
         given = preparation.vocabularies
-        return _read(directory, preparation.shared if given is None else given.shared)
+        return _read(directory, preparation.shared if given is None else given.shared, preparation.normalisation)
     except FileNotFoundError as error:
         raise InputError(
             f"the prepared data is incomplete: {error.filename} is missing.",
@@ -155,11 +163,11 @@ def prepared_otherwise(preparation: Preparation, directory: Path) -> bool:
     return summary.is_file() and not is_current(summary, preparation.fingerprint())
 
 
-def _read(directory: Path, shared: bool) -> Prepared:
+def _read(directory: Path, shared: bool, normalisation: Normalisation) -> Prepared:
     sources, references = ((directory / f"dev.{side}").read_text(encoding="utf-8") for side in ("source", "target"))
     return Prepared(
         directory,
-        Vocabularies.load(directory, shared),
+        Vocabularies.load(directory, shared, normalisation),
         Pairs(directory / "train"),
         Pairs(directory / "dev"),
         sources.split("\n")[:-1],
@@ -173,7 +181,7 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> dict[st
     sample = _sample(_reported(_cleaned(preparation, counts), "reading", report))
     if not counts.kept:
         raise InputError("no usable pair is left of the corpus.", where=preparation.name, remedy=counts.summary())
-    dev = [(corpus, pair) for corpus in preparation.dev for pair in _usable(corpus, preparation.allow_identical)]
+    dev = [(corpus, pair) for corpus in preparation.dev for pair in _usable(preparation, corpus)]
     measured = _measured(preparation, [pair for _, pair in dev], counts.kept)
     report("learning the vocabulary", counts.kept)
     learned_from = [(corpus, pair) for corpus, pair in sample if not measured(pair.source)]
@@ -241,15 +249,23 @@ def _cleaned(preparation: Preparation, counts: CleaningCounts) -> Iterator[tuple
     """The usable pairs of all corpora, no pair twice."""
     seen = SeenPairs()
     for corpus in preparation.corpora:
-        pairs = corpus.pairs(allow_identical=preparation.allow_identical)
+        pairs = _pairs(preparation, corpus)
         for pair in clean(pairs, preparation.rules, counts, seen, preparation.language(corpus) or ""):
             yield corpus, pair
 
 
-def _usable(corpus: Corpus, allow_identical: bool) -> Iterator[Pair]:
+def _usable(preparation: Preparation, corpus: Corpus) -> Iterator[Pair]:
     """The pairs of a given dev set, as they are, but for blank ones."""
-    pairs = corpus.pairs(allow_identical=allow_identical)
-    return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
+    return (pair for pair in _pairs(preparation, corpus) if pair.source.strip() and pair.target.strip())
+
+
+def _pairs(preparation: Preparation, corpus: Corpus) -> Iterator[Pair]:
+    """The pairs of a corpus; where letters of their languages are hard to type, with those that are meant."""
+    rules = preparation.normalisation
+    for pair in corpus.pairs(allow_identical=preparation.allow_identical):
+        source = normalise(pair.source, rules.source) if rules.source else pair.source
+        target = normalise(pair.target, rules.target) if rules.target else pair.target
+        yield Pair(source, target)
 
 
 def _encode(vocabularies: Vocabularies, pairs: list[Pair], language: str | None, writer: PairWriter) -> None:

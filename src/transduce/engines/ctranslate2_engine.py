@@ -66,6 +66,7 @@ class CTranslate2Engine(Engine):
                 remedy="Export it with --shortlist CORPUS, or translate without.",
             )
         self._shortlist, self._hurried = shortlist, hurried
+        self.among_all = not shortlist
 
         self._source_pieces = vocabularies.source.all_pieces()
         self._target_pieces = vocabularies.target.all_pieces()

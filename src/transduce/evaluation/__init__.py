@@ -1,5 +1,6 @@
 """How good are translations, and is one system better than another: sacreBLEU's scores, text in, numbers out."""
 
+from transduce.evaluation.calibration import Calibration, calibration_of, cross_fitted, fit_confidence, sentence_chrf
 from transduce.evaluation.compare import Comparison, SystemScore, compare
 from transduce.evaluation.metrics import Evaluation, Score, evaluate, exact_match, quick_bleu, quick_chrf
 from transduce.evaluation.report import (
@@ -13,6 +14,7 @@ from transduce.evaluation.report import (
 )
 
 __all__ = [
+    "Calibration",
     "Comparison",
     "Evaluation",
     "LengthBucket",
@@ -20,13 +22,17 @@ __all__ = [
     "SystemScore",
     "Table",
     "by_length",
+    "calibration_of",
     "compare",
     "comparison_table",
+    "cross_fitted",
     "evaluate",
     "evaluation_table",
     "exact_match",
+    "fit_confidence",
     "length_table",
     "quick_bleu",
     "quick_chrf",
+    "sentence_chrf",
     "signatures",
 ]

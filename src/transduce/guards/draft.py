@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from transduce.confidence import Signs, mean_confidence
 from transduce.translation import Alternative, Flag, Translation
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Draft:
     """What is decoded."""
     tokens: list[int] = field(default_factory=list)
     """What was written of it."""
+    signs: Signs | None = None
+    """What that can be judged by."""
     found: list[Alternative] = field(default_factory=list)
     """Its translations, best first, once it is done."""
     flags: list[Flag] = field(default_factory=list)
@@ -75,14 +78,19 @@ class Assembly:
         """All of it put together; the n-th best way joins the n-th best ways of its drafts."""
         if len(self.items) == 1 and isinstance(draft := self.items[0], Draft):
             found = draft.found
-            return Translation(found[0].text, found[0].score, found, draft.flags, draft.times_redone)
+            return Translation(
+                found[0].text, found[0].score, found, found[0].confidence, draft.flags, draft.times_redone
+            )
         drafts = [item for item in self.items if isinstance(item, Draft)]
         ways = [item.found if isinstance(item, Draft) else [Alternative(item, 0.0)] for item in self.items]
         alternatives = []
         for rank in range(max(map(len, ways), default=1)):
             chosen = [each[min(rank, len(each) - 1)] for each in ways]
             text = "".join(each.text for each in chosen)
-            alternatives.append(Alternative(text, sum((each.score for each in chosen), 0.0)))
+            of_drafts = [each for each, item in zip(chosen, self.items, strict=True) if isinstance(item, Draft)]
+            confidence = mean_confidence([(each.confidence, len(each.text)) for each in of_drafts])
+            alternatives.append(Alternative(text, sum((each.score for each in chosen), 0.0), confidence))
         flags = list(dict.fromkeys(flag for draft in drafts for flag in draft.flags))
         redone = sum(draft.times_redone for draft in drafts)
-        return Translation(alternatives[0].text, alternatives[0].score, alternatives, flags, redone)
+        best = alternatives[0]
+        return Translation(best.text, best.score, alternatives, best.confidence, flags, redone)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from transduce.confidence import Confidence, Signs
 from transduce.guards.draft import Assembly, Draft, Manner
 from transduce.guards.glossary import Glossary, capitalised, is_there
 from transduce.guards.numbers import lost_numbers
@@ -60,10 +61,12 @@ class Guard:
         options: DecodingOptions,
         *,
         glossary: Glossary | None = None,
+        confidence: Confidence | None = None,
         tags: int = 0,
         active: bool = True,
     ) -> None:
         """Of decoding `options`, and of a number of tags before each source; if it is not `active`, all is good."""
+        self._confidence = confidence
         self._source, self._target = vocabularies.source, vocabularies.target
         self._tags, self._active = tags, active
         self._options = options
@@ -111,7 +114,7 @@ class Guard:
             draft.found = [Alternative("", 0.0)]
             return False
         if self._active and not draft.prefix and self._unknown.issuperset(ids):
-            draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0)]
+            draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0, self._none)]
             draft.flags = [Flag("untranslated", "The model does not know these letters; the text was copied.")]
             return False
         if len(ids) > LONGEST:
@@ -145,6 +148,8 @@ class Guard:
     def look(self, draft: Draft, hypotheses: Sequence[Hypothesis], texts: Sequence[str]) -> bool:
         """Look at what was written for a draft, and whether it is to be decoded again; if not, it is done or cut."""
         draft.tries += 1
+        if self._active:  # halves of characters say nothing to anybody
+            texts = [text.replace("\ufffd", "") if "\ufffd" in text else text for text in texts]
         limit = self._limit(draft)
         judged = [
             self._judge(draft, limit, hypothesis.tokens, text) if self._active else GOOD
@@ -153,9 +158,13 @@ class Guard:
         good = [index for index, judgement in enumerate(judged) if judgement is GOOD]
         if not good:
             return self._again(draft, hypotheses, texts, judged)
-        draft.tokens = hypotheses[good[0]].tokens
+        draft.tokens, draft.signs = hypotheses[good[0]].tokens, _signs(draft, hypotheses[good[0]])
         draft.found = [
-            Alternative(self._written(draft, texts[index]), hypotheses[index].score)
+            Alternative(
+                self._written(draft, texts[index]),
+                hypotheses[index].score,
+                self._confidence.of(_signs(draft, hypotheses[index])) if self._confidence else None,
+            )
             for index in good[: self._options.n_best]
         ]
         return False
@@ -190,7 +199,7 @@ class Guard:
         lost += [
             part for place, part in enumerate(rest) if text.count(part.filling) <= wanted[:place].count(part.filling)
         ]
-        numbers = [part for part in draft.parts if part.kind == "number" and part not in masked]
+        numbers = [part for part in draft.parts if part.kind == "number"]
         if numbers:
             without = text  # digits of addresses and the like are no numbers
             for part in _fixed(draft.parts):
@@ -281,7 +290,7 @@ class Guard:
             if start < end:
                 items += self._gap(draft, gap[start:end], longest)
                 items.append(gap[end:])
-            items.append(part.filling)
+            items.append(part.filling if draft.text[: part.start].strip() else _at_start(part, draft))
             position = part.end
         first = next((item for item in items if isinstance(item, Draft)), None)
         if first is not None:
@@ -317,7 +326,7 @@ class Guard:
         if not _has_words(text) and not draft.prefix:
             self._copy(draft)
             return
-        draft.found = [Alternative(text, hypotheses[best].score)]
+        draft.found = [Alternative(text, hypotheses[best].score, self._none)]
         for name in judged[best].flags:
             draft.flags.append(Flag(name, MESSAGES[name]))
         for part in judged[best].lost:
@@ -327,7 +336,7 @@ class Guard:
             )
 
     def _copy(self, draft: Draft) -> None:
-        draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0)]
+        draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0, self._none)]
         draft.flags = [Flag("untranslated", f"No translation was found for {_shown(draft.text)}; it was copied.")]
 
     def _written(self, draft: Draft, text: str) -> str:
@@ -354,11 +363,18 @@ class Guard:
             else:
                 part = draft.slots[slot]
                 stuck_before, stuck_behind = _stuck(part, draft.text)
-                written = written.rstrip() if stuck_before else written
-                position += len(text[position:]) - len(text[position:].lstrip()) if stuck_behind else 0
-                at_start = part.kind == "term" and not written.strip()
-                written += capitalised(part.filling) if at_start else part.filling
+                written = written.rstrip() if stuck_before else written + " " * _is_word(written[-1:])
+                written += part.filling if written.strip() else _at_start(part, draft)
+                if stuck_behind:
+                    position += len(text[position:]) - len(text[position:].lstrip())
+                else:
+                    written += " " * _is_word(text[position : position + 1])
         return (written + text[position:]).strip()
+
+    @property
+    def _none(self) -> float | None:
+        """No confidence at all, where there could be any."""
+        return None if self._confidence is None else 0.0
 
     @cached_property
     def _unknown(self) -> frozenset[int]:
@@ -373,6 +389,10 @@ MESSAGES = {
     "untranslated": "No translation was found.",
 }
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+
+
+def _signs(draft: Draft, hypothesis: Hypothesis) -> Signs:
+    return Signs(hypothesis.log_probability, len(hypothesis.tokens), len(draft.ids) + 1)
 
 
 def _has_words(text: str) -> bool:
@@ -404,6 +424,18 @@ def _inner(gap: str) -> tuple[int, int]:
     """Where text starts and ends without the spaces around it, and without what ended a clause before it."""
     start = len(gap) - len(gap.lstrip(" \t\n\u00a0,;:.!?)…"))
     return start, max(start, len(gap.rstrip()))
+
+
+def _at_start(part: Part, draft: Draft) -> str:
+    """What stands for a part at the start: a term begins with a capital where its sentence does."""
+    is_kept = part.filling == draft.text[part.start : part.end]
+    changes = part.kind == "term" and not is_kept and not draft.depth and draft.text[:1].isupper()
+    return capitalised(part.filling) if changes else part.filling
+
+
+def _is_word(character: str) -> bool:
+    """Whether it would run together with a part beside it: scripts that do not part their words have no such."""
+    return character.isdecimal() or (character.isascii() and character.isalpha())
 
 
 def _fixed(parts: Sequence[Part]) -> list[Part]:

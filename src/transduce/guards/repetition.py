@@ -38,7 +38,7 @@ class Repetition:
     """What a source says more than once, and with it what a translation of it may."""
 
     def __init__(self, source: str) -> None:
-        self._source = source
+        self._source = " ".join(source.split())
 
     def is_in(self, text: str) -> bool:
         """Whether a translation repeats what its source does not."""

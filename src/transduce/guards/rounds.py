@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from transduce.confidence import Signs
 from transduce.guards.draft import Assembly, Draft, Manner
 from transduce.text import Vocabularies, normalise
 from transduce.translation import Translation
@@ -86,6 +87,10 @@ class Sentences:
     def decoded(self) -> list[list[tuple[list[int], list[int]]]]:
         """For each text, what its translation was made of: ids that were decoded, and what was written of them."""
         return [[(draft.ids, draft.tokens) for draft in text.drafts() if draft.tokens] for text in self._texts]
+
+    def signs(self) -> list[list[Signs]]:
+        """For each text, what the translations of its sentences can be judged by without any reference."""
+        return [[draft.signs for draft in text.drafts() if draft.signs is not None] for text in self._texts]
 
     def _ready(self, drafts: list[Draft]) -> list[Batch]:
         """Batches of drafts that can be decoded, by manner; what is too long for that is cut."""

@@ -20,6 +20,7 @@ from transduce.serve.messages import (
 from transduce.serve.metrics import CONTENT_TYPE
 from transduce.serve.reading import as_json, body_schema, read_json, validated
 from transduce.serve.service import Service, search_options
+from transduce.translator import Alternative, Translation
 
 __all__ = ["own_api"]
 
@@ -40,7 +41,7 @@ def own_api(service: Service) -> APIRouter:
         openapi_extra=body_schema(TranslateRequest, service.models),
     )
     async def translate(request: Request) -> Response:
-        """Translate: with the n best ways, scores, a given beginning, and which word comes from which."""
+        """Translate: with the n best ways, scores, confidence, a given beginning, and which word comes from which."""
         asked = validated(TranslateRequest, await read_json(request), strict=True)
         service.admit(request, asked.api_key)
         model, target = service.models.choose(asked.model, asked.source, asked.target)
@@ -52,10 +53,9 @@ def own_api(service: Service) -> APIRouter:
         else:
             translations = await service.translate(request, model, target, texts, **_options(asked))
         messages: list[dict[str, Any]] = [
-            {
-                "text": each.text,
-                "score": each.score,
-                "alternatives": [{"text": one.text, "score": one.score} for one in each.alternatives],
+            _way(each)
+            | {
+                "alternatives": [_way(one) for one in each.alternatives],
                 "warnings": [asdict(flag) for flag in each.warnings],
             }
             for each in translations
@@ -92,6 +92,10 @@ def own_api(service: Service) -> APIRouter:
         return Response(service.metrics.text(), media_type=CONTENT_TYPE)
 
     return router
+
+
+def _way(each: Translation | Alternative) -> dict[str, Any]:
+    return {"text": each.text, "score": each.score, "confidence": each.confidence}
 
 
 def _options(asked: TranslateRequest) -> dict[str, Any]:

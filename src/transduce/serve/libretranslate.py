@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
+from transduce.confidence import mean_confidence
 from transduce.serve.detection import Guess, detect, detect_among
 from transduce.serve.limits import Refusal
 from transduce.serve.markup import Markup
@@ -25,7 +26,7 @@ from transduce.serve.messages import (
 from transduce.serve.reading import as_json, body_schema, read_json, validated
 from transduce.serve.service import Service, search_options
 from transduce.text.language_names import language_name
-from transduce.translator import Flag, Translation
+from transduce.translator import Alternative, Translation
 
 __all__ = ["libretranslate"]
 
@@ -60,12 +61,11 @@ def libretranslate(service: Service) -> APIRouter:
             pages = [Markup(text) for text in texts]
             parts = [part for page in pages for part in page.texts]
             found = await service.translate(request, model, target, parts, **options)
-            translations, warnings = _put_back(pages, found), _warnings_of(pages, found)
+            translations = _put_back(pages, found)
         else:
-            found = await service.translate(request, model, target, texts, **options)
-            translations = [[each.text for each in one.alternatives] for one in found]
-            warnings = [one.warnings for one in found]
-        return as_json(_answered(translations, warnings, guesses, asked))
+            translations = await service.translate(request, model, target, texts, **options)
+        confident = model.translator.bundle.config.confidence is not None
+        return as_json(_answered(translations, guesses, asked, confident))
 
     @router.get("/languages", response_model=list[LanguageMessage])
     async def languages() -> list[dict[str, Any]]:
@@ -118,31 +118,35 @@ def _guesses(texts: list[str], languages: list[str]) -> list[Guess]:
     return [detect_among(" ".join(texts), languages)] * len(texts)
 
 
-def _put_back(pages: list[Markup], found: list[Translation]) -> list[list[str]]:
+def _put_back(pages: list[Markup], found: list[Translation]) -> list[Translation]:
     """Each page with its texts translated: the best ways together, then the second best ways together, and so on."""
     texts, translations = iter(found), []
     for page in pages:
-        mine = [next(texts).alternatives for _ in page.texts]
-        ranks = range(max(map(len, mine), default=1))
-        translations.append([page.joined([each[min(rank, len(each) - 1)].text for each in mine]) for rank in ranks])
+        inside = [next(texts) for _ in page.texts]
+        mine = [each.alternatives for each in inside]
+        ways = []
+        for rank in range(max(map(len, mine), default=1)):
+            chosen = [each[min(rank, len(each) - 1)] for each in mine]
+            confidence = mean_confidence([(each.confidence, len(each.text)) for each in chosen])
+            score = sum(each.score for each in chosen)
+            ways.append(Alternative(page.joined([each.text for each in chosen]), score, confidence))
+        flags = [flag for each in inside for flag in each.warnings]
+        translations.append(Translation(ways[0].text, ways[0].score, ways, ways[0].confidence, flags))
     return translations
 
 
-def _warnings_of(pages: list[Markup], found: list[Translation]) -> list[list[Flag]]:
-    """What is to be said of each page."""
-    texts = iter(found)
-    return [[flag for _ in page.texts for flag in next(texts).warnings] for page in pages]
-
-
 def _answered(
-    translations: list[list[str]], warnings: list[list[Flag]], guesses: list[Guess], asked: LibreTranslateRequest
+    translations: list[Translation], guesses: list[Guess], asked: LibreTranslateRequest, confident: bool
 ) -> dict[str, Any]:
     """Lists where a list was asked, single values where a text was."""
-    answer: dict[str, Any] = {"translatedText": [each[0] for each in translations]}
+    answer: dict[str, Any] = {"translatedText": [each.text for each in translations]}
     if asked.alternatives:
-        answer["alternatives"] = [each[1 : asked.alternatives + 1] for each in translations]
-    if any(warnings):
-        answer["warnings"] = [[asdict(flag) for flag in each] for each in warnings]
+        further = slice(1, asked.alternatives + 1)
+        answer["alternatives"] = [[way.text for way in each.alternatives[further]] for each in translations]
+    if any(each.warnings for each in translations):
+        answer["warnings"] = [[asdict(flag) for flag in each.warnings] for each in translations]
+    if confident:
+        answer["confidence"] = [each.confidence for each in translations]
     if guesses:
         answer["detectedLanguage"] = [guess._asdict() for guess in guesses]
     return {name: values[0] for name, values in answer.items()} if isinstance(asked.q, str) else answer

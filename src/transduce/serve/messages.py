@@ -19,6 +19,7 @@ def _whole(value: Any) -> Any:
 
 
 Texts = Annotated[str | Annotated[list[str], Field(min_length=1)], Field(description="A text, or a list of texts.")]
+CONFIDENCE = "From 0 to 1. 0.7: sentences like this came out 70 % like a human's translation (chrF)."
 UpTo16 = Annotated[int, Field(ge=1, le=16), BeforeValidator(_whole)]
 UpTo15 = Annotated[int, Field(ge=0, le=15), BeforeValidator(_whole)]
 LOOKED_AT = 1000
@@ -67,6 +68,7 @@ class AlternativeMessage(BaseModel):
 
     text: str
     score: float = Field(description="Log-probability over length penalty; nearer to 0 is likelier.")
+    confidence: float | None = Field(None, description=f"{CONFIDENCE} Null if the model was not calibrated.")
 
 
 class Link(BaseModel):
@@ -213,6 +215,9 @@ class LibreTranslateResponse(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
     warnings: list[FlagMessage] | list[list[FlagMessage]] | None = Field(
         None, description="What could not be made good, where there is anything."
+    )
+    confidence: float | list[float | None] | None = Field(
+        None, description=f"{CONFIDENCE} Not in LibreTranslate; missing if the model was not calibrated."
     )
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None
 

@@ -13,7 +13,7 @@ from typing import Any
 from transduce.bundle import Bundle, find_model
 from transduce.errors import ConfigError, nearest
 from transduce.serve.limits import Refusal
-from transduce.text.languages import Direction
+from transduce.text.languages import Direction, same_language
 from transduce.translator import Translator
 
 __all__ = ["ServedModel", "ServedModels"]
@@ -38,6 +38,14 @@ class ServedModel:
         chosen = self.translator.bundle.config.target_languages
         return chosen or ([self.direction.target] if self.direction.target else [])
 
+    def reads(self, source: str | None) -> bool:
+        """Whether it is for texts in this language, whatever that is called; None is any."""
+        return source is None or (self.source is not None and same_language(source, [self.source]) is not None)
+
+    def writes(self, target: str | None) -> str | None:
+        """The model's own code of a language to translate into, or of its usual one; None if it has none such."""
+        return same_language(target, self.targets) if target is not None else next(iter(self.targets), None)
+
     def to(self, target: str | None) -> str | None:
         """What the translator is told: nothing, where the model has one language only."""
         return target if self.translator.bundle.config.target_languages else None
@@ -51,7 +59,7 @@ class ServedModel:
             "targets": self.targets,
             "card": _read(self.translator.path / "README.md"),
             "parameters": _parameters(self.translator.path / "model.safetensors"),
-            "scores": _scores(self.translator.path / "scores.json"),
+            "scores": self.translator.bundle.scores() or None,
         }
 
     @classmethod
@@ -100,7 +108,7 @@ class ServedModels(Sequence[ServedModel]):
 
     def targets_of(self, source: str) -> list[str]:
         """Languages to translate this one into."""
-        return list(dict.fromkeys(target for model in self if model.source == source for target in model.targets))
+        return list(dict.fromkeys(target for model in self if model.reads(source) for target in model.targets))
 
     def choose(
         self, name: str | None = None, source: str | None = None, target: str | None = None
@@ -112,12 +120,11 @@ class ServedModels(Sequence[ServedModel]):
             model
             for model in self
             if name in (None, model.name)
-            and source in (None, model.source)
-            and (target is None or target in model.targets)
+            and model.reads(source)
+            and (target is None or model.writes(target) is not None)
         ]
         if fitting:
-            model = fitting[0]
-            return model, target or (model.targets[0] if model.targets else None)
+            return fitting[0], fitting[0].writes(target)
         pairs = [f"{model.source}-{target}" for model in self for target in model.targets if model.source]
         asked = f"from {_shown(source or 'any language')} into {_shown(target or 'any language')}"
         which = f"The model {_shown(name)} does not translate" if name else "No model translates"
@@ -151,14 +158,6 @@ def _shown(name: str) -> str:
 
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-
-
-def _scores(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(_read(path))
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _parameters(path: Path) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["language_name"]
+__all__ = ["CODES", "NAMES", "language_name"]
 
 NAMES = dict(
     line.split(" ", 1)
@@ -27,6 +27,8 @@ uk Ukrainian|ur Urdu|uz Uzbek|ve Venda|vi Vietnamese|wo Wolof|xh Xhosa|yi Yiddis
 zh Chinese|zu Zulu
 """.replace("\n", "|").strip("|").split("|")
 )  # fmt: skip
+CODES = {name.lower(): code for code, name in NAMES.items()}
+"""The codes of languages by their names in small letters."""
 
 
 def language_name(code: str) -> str:

@@ -6,6 +6,7 @@ import io
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -48,6 +49,8 @@ class Tokenizer:
 
         self.model = model
         """SentencePiece's own format: the contents of `tokenizer.model`."""
+        self.letters = ""
+        """Those that other signs are taken for in the texts that it reads; see `transduce.text.letters`."""
         try:
             if not model:  # which SentencePiece takes for no model yet
                 raise OSError("empty file")
@@ -115,8 +118,20 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, which is normalised first; without start or end of sentence."""
-        ids: list[int] = self._processor.encode(normalise(text))
+        ids: list[int] = self._processor.encode(self.normalise(text))
         return ids
+
+    def with_letters(self, letters: str) -> Tokenizer:
+        """The same vocabulary for texts in which other signs are taken for these letters."""
+        if letters == self.letters:
+            return self
+        other = copy(self)
+        other.letters = letters
+        return other
+
+    def normalise(self, text: str) -> str:
+        """A text as it is read: what decoding its ids gives back."""
+        return normalise(text, self.letters)
 
     def encode_document(self, text: str) -> list[int]:
         """Ids of a text with its line ends and spaces as they are, in a vocabulary that was learned of documents."""
@@ -138,13 +153,13 @@ class Tokenizer:
         """Ids of many texts at once."""
         if len(texts) <= FEW:
             return [self.encode(text) for text in texts]
-        normalised = [normalise(text) for text in texts]
+        normalised = [self.normalise(text) for text in texts]
         ids: list[list[int]] = self._processor.encode(normalised, num_threads=1 if len(texts) <= MANY else -1)
         return ids
 
     def encode_sampled(self, texts: Sequence[str], dropout: float, generator: random.Random) -> list[list[int]]:
         """Ids of randomly cut texts (BPE-dropout); the same for generators of the same seed, in any process."""
-        normalised = [normalise(text) for text in texts]
+        normalised = [self.normalise(text) for text in texts]
         return [
             self.encode(text)  # what must not be split is left to SentencePiece
             if any(symbol in text for symbol in self.protected)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transduce.text.languages import tag_for
+from transduce.text.normalise import Normalisation
 from transduce.text.tokenizer import SubwordKind, Tokenizer
 
 __all__ = ["Vocabularies", "vocabulary_files"]
@@ -44,15 +45,27 @@ class Vocabularies:
         )
 
     @classmethod
-    def load(cls, directory: Path, shared: bool) -> Vocabularies:
-        """Read the files of a directory."""
+    def load(cls, directory: Path, shared: bool, normalisation: Normalisation | None = None) -> Vocabularies:
+        """Read the files of a directory; texts go through these rules before they are encoded."""
         tokenizers = [Tokenizer.load(directory / name) for name in vocabulary_files(shared)]
-        return cls(tokenizers[0], tokenizers[-1])
+        return cls(tokenizers[0], tokenizers[-1]).with_rules(normalisation or Normalisation())
+
+    def with_rules(self, normalisation: Normalisation) -> Vocabularies:
+        """The same vocabularies for texts that go through these rules first."""
+        source = self.source.with_letters(normalisation.source)
+        if self.shared and normalisation.source == normalisation.target:
+            return Vocabularies(source, source)
+        return Vocabularies(source, self.target.with_letters(normalisation.target))
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """The rules that texts of the two sides go through before they are encoded."""
+        return Normalisation(self.source.letters, self.target.letters)
 
     @property
     def shared(self) -> bool:
-        """Whether both sides use the same vocabulary."""
-        return self.source is self.target
+        """Whether both sides use the same vocabulary, be it with other rules for what they read."""
+        return self.source.model is self.target.model
 
     def files(self) -> dict[str, bytes]:
         """Names and contents of the files that hold them."""

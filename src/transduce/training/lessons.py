@@ -94,7 +94,11 @@ class TranslationLesson:
         """Languages, and what the network looks like."""
         languages = _languages(self.directions, self.recipe.tokenizer.language_tags)
         return BundleConfig(
-            architecture=asdict(self.config), network=self.recipe.family, task=self.recipe.task, **languages
+            architecture=asdict(self.config),
+            network=self.recipe.family,
+            task=self.recipe.task,
+            normalisation=self.vocabularies.normalisation.name,
+            **languages,
         )
 
     def card(self, name: str, scores: dict[str, float]) -> str:

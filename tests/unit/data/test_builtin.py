@@ -103,3 +103,20 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
         builtin_corpus("mnist")
     with pytest.raises(InputError, match=r"everyday-en-twi has no split 'test'\. .*Valid: dev, train\."):
         builtin_corpus("everyday-en-twi", "test")
+
+
+@pytest.mark.parametrize(
+    ("name", "turned"),
+    [("tatoeba-en-de", "tatoeba-de-en"), ("tatoeba-en-fr", "tatoeba-fr-en"), ("everyday-en-twi", "everyday-twi-en")],
+)
+def test_pairs_are_there_in_both_directions(name: str, turned: str) -> None:
+    there, back = builtin_corpus(name, "dev"), builtin_corpus(turned, "dev")
+    assert [(target, source) for source, target in there.pairs()] == list(back.pairs())
+    assert back.direction == tuple(reversed(there.direction))
+    assert BUILTIN[turned].licence == BUILTIN[name].licence
+    assert BUILTIN[turned].pairs == BUILTIN[name].pairs
+    assert turned not in [corpus.name for corpus in list_corpora()]
+
+
+def test_what_is_no_pairs_has_one_direction() -> None:
+    assert set(BUILTIN) == {*NAMES, "tatoeba-de-en", "tatoeba-fr-en", "everyday-twi-en"}

@@ -17,6 +17,7 @@ from transduce.data.corpus import Corpus
 from transduce.data.prepare import Preparation, Prepared, prepare
 from transduce.data.shards import Pairs
 from transduce.errors import InputError
+from transduce.text import Normalisation
 
 SOURCES = [f"{subject} {verb} the {thing}{mark}"
            for subject in ("We", "They", "Kofi", "Ama", "Nobody") for verb in ("paint", "see", "repair", "find")
@@ -300,3 +301,31 @@ def test_a_file_lost_from_what_was_prepared_is_made_again_or_named(write: Write,
 
 def test_progress_is_reported_by_stage(write: Write, tmp_path: Path) -> None:
     assert stages(preparation(write()), tmp_path / "out") == ["reading", "learning the vocabulary", "encoding"]
+
+
+def test_letters_that_are_hard_to_type_are_learned_as_they_are_meant(tmp_path: Path) -> None:
+    typed = [f"{'ε' if place % 3 else 'ɛ'}nnɛ {target} wͻ" for place, target in enumerate(TARGETS)]
+    for name, lines in (("a.en", [f"ε {source}" for source in SOURCES]), ("a.twi", typed)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    english, twi = tmp_path / "a.en", tmp_path / "a.twi"
+    prepared = prepare(preparation(Corpus(english, twi)), tmp_path / "there")
+    assert prepared.vocabularies.normalisation.name == "nfc-1+target:ɔɛ"
+    for written in (prepared.dev_references, texts(prepared, prepared.train, "target")):
+        assert all(text.startswith("ɛnnɛ ") and text.endswith(" wɔ") for text in written)
+    assert all(text.startswith("ε ") for text in prepared.dev_sources)  # in English it is what it is
+    back = prepare(preparation(Corpus(twi, english)), tmp_path / "back")
+    assert back.vocabularies.normalisation.name == "nfc-1+source:ɔɛ"
+    assert all(text.startswith("ɛnnɛ ") for text in back.dev_sources)
+
+
+def test_texts_of_unknown_language_follow_the_rules_of_the_model_that_is_started_from(tmp_path: Path) -> None:
+    for name, lines in (("a.txt", SOURCES), ("b.txt", [f"ε {target}" for target in TARGETS])):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    corpus = Corpus(tmp_path / "a.txt", tmp_path / "b.txt")
+    first = prepare(preparation(corpus), tmp_path / "first")
+    assert first.vocabularies.normalisation.name == "nfc-1"
+    assert all(text.startswith("ε ") for text in first.dev_references)
+    vocabularies = first.vocabularies.with_rules(Normalisation.of(["en"], ["twi"]))
+    second = prepare(preparation(corpus, vocabularies=vocabularies), tmp_path / "second")
+    assert second.vocabularies.normalisation.name == "nfc-1+target:ɔɛ"
+    assert all(text.startswith("ɛ ") for text in second.dev_references)

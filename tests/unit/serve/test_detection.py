@@ -33,3 +33,20 @@ def test_among_some_the_likeliest_wins_even_if_another_would() -> None:
     only = detect_among(SENTENCES["de"], ["en"])
     assert only.language == "en"
     assert only.confidence < 20
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Ɛhe na wokɔ?", "twi"),
+        ("Me din de Kofi na mefiri Ghana.", "twi"),
+        ("Where are you going?", "en"),
+        ("Nein.", "de"),
+    ],
+)
+def test_a_language_that_the_detector_has_not_learned_is_told_by_its_letters_or_by_being_unlike_the_others(
+    text: str, language: str
+) -> None:
+    guess = detect_among(text, ["en", "de", "twi"])
+    assert guess.language == language
+    assert 0 < guess.confidence <= 100

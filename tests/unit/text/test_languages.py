@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from transduce.errors import ConfigError
-from transduce.text.languages import Direction, language_of, tag_for
+from transduce.text.languages import Direction, language_code, language_of, same_language, tag_for
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,19 @@ def test_a_files_name_may_end_in_its_language(name: str, language: str | None) -
 
 def test_a_tag_says_into_what() -> None:
     assert tag_for("de") == "<2de>"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("twi", "twi"), ("tw", "twi"), ("ak", "twi"), ("AKA", "twi"), ("Akan", "twi"), ("Twi", "twi"), ("ger", "de"),
+     ("deu", "de"), ("German", "de"), (" DE ", "de"), ("fra", "fr"), ("fre", "fr"), ("eng", "en"), ("ga", "ga"),
+     ("pt-BR", "pt-BR"), ("xx", "xx"), ("", "")],
+)  # fmt: skip
+def test_a_language_has_several_names_and_one_code(name: str, code: str) -> None:
+    assert language_code(name) == code
+
+
+def test_a_language_is_found_among_codes_whatever_it_is_called() -> None:
+    assert same_language("tw", ["de", "ak"]) == "ak"
+    assert same_language("twi", ["ak", "twi"]) == "twi"
+    assert same_language("fr", ["de", "ak"]) is None

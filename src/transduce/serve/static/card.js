@@ -12,6 +12,7 @@ export function drawCard(container, model) {
     ["Translates", directionOf(model)],
     ["Parameters", model.parameters?.toLocaleString("en")],
     ...scoresOf(model.scores),
+    calibrationOf(model.scores),
   ].filter(([, value]) => value);
   const list = facts.map(([name, value, note]) => fact(name, value, note));
   const written = model.card?.trim() ? markdown(model.card) : [element("p", { class: "empty" }, "Its makers wrote no card.")];
@@ -42,6 +43,14 @@ function scoresOf(scores) {
     .filter((name) => typeof values[name] === "number")
     .map((name) => [NAMES[name], values[name].toFixed(1), interval[name]?.map((end) => end.toFixed(1)).join(" to ")]);
   return [...measured, ["Measured on", sentences?.toLocaleString("en"), `${set} sentences`]];
+}
+
+/** How far its confidence is off, on the test set if that was measured. */
+function calibrationOf(scores) {
+  const { error, test } = scores?.calibration ?? {};
+  const found = test?.error ?? error;
+  if (typeof found !== "number") return [];
+  return ["Confidence is off by", found.toFixed(3), `calibration error, ${test ? "test" : "dev"} set`];
 }
 
 /** A card begins with its name, which stands above it already. */

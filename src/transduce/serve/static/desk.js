@@ -1,6 +1,7 @@
 // The Text tab: what is typed on one side, what is written on the other, and what can be known of each word.
 
 import { placesOf, targetWordAt } from "./attention.js";
+import { ConfidenceMark } from "./confidence.js";
 import { byId, element } from "./element.js";
 import { Mirror, drawThreads, marksFor } from "./highlight.js";
 import { drawOtherWays } from "./other-ways.js";
@@ -24,6 +25,7 @@ export class Desk {
       passed: (place) => this.pass(place),
       left: () => this.leave(),
     });
+    this.confidence = new ConfidenceMark();
     this.panel = new WordPanel(byId("word-panel"), {
       closed: () => this.closeWord(true),
       chosen: ({ prefix }) => this.begin(this.here(), prefix),
@@ -72,11 +74,12 @@ export class Desk {
       this.drawn = shown;
       this.closeWord();
       this.written.draw(shown);
+      this.confidence.draw(shown);
       this.drawOtherWays();
       this.drawWarnings();
       byId("findings").hidden = byId("copy").hidden = !shown.sentences.length;
     }
-    container.classList.toggle("outdated", outdated);
+    for (const each of [container, byId("confidence")]) each.classList.toggle("outdated", outdated);
     container.setAttribute("aria-busy", String(working));
     byId("state").textContent = outdated && !working ? "Outdated" : "";
   }

@@ -2,10 +2,12 @@
 
 const names = "DisplayNames" in Intl ? new Intl.DisplayNames(["en"], { type: "language", fallback: "none" }) : null;
 
+const ours = { tw: "Twi", twi: "Twi" }; // which browsers take for Akan, of which it is a part
+
 /** What people call a language: "German" for "de"; a code that nobody has named stays a code. */
 export function nameOf(code) {
   try {
-    return names?.of(code) ?? code;
+    return ours[code] ?? names?.of(code) ?? code;
   } catch {
     return code;
   }

@@ -110,8 +110,9 @@ export class Translation extends EventTarget {
   show() {
     let start = this.cut.before.length;
     const sentences = this.cut.sentences.map(({ sentence, space }) => {
-      const { text, score, alternatives, warnings = [] } = this.answerFor(sentence);
-      const chosen = alternatives.find((each) => each.text === this.choiceFor(sentence)?.text) ?? { text, score };
+      const { text, score, confidence, alternatives, warnings = [] } = this.answerFor(sentence);
+      const own = { text, score, confidence };
+      const chosen = alternatives.find((each) => each.text === this.choiceFor(sentence)?.text) ?? own;
       const shown = { source: sentence, start, space, ...chosen, alternatives, warnings };
       start += sentence.length + space.length;
       return shown;

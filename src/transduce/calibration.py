@@ -1,0 +1,83 @@
+"""Calibrating a model: translate a dev set as users will, and learn how far such translations can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from transduce.bundle import Bundle
+from transduce.confidence import Signs
+from transduce.evaluation import Calibration, calibration_of, cross_fitted, fit_confidence, sentence_chrf
+from transduce.storage import storage_errors
+from transduce.translator import Translator
+
+__all__ = ["calibrate", "measured_calibration"]
+
+TEXTS_AT_ONCE = 512
+"""Texts that are translated between two reports of progress."""
+
+Texts = Sequence[str]
+
+
+def calibrate(
+    bundle: Bundle,
+    sources: Texts,
+    references: Texts,
+    to: str | Sequence[str] | None = None,
+    test: tuple[Texts, Texts] | None = None,
+    progress: Callable[[int], None] = lambda texts: None,
+) -> tuple[Bundle, Calibration]:
+    """Teach a model, in its directory, its confidence from texts that it has not learned from.
+
+    They are translated by the engine and with the options that the model is used with. Its config.json gets what makes
+    a confidence of a translation's signs, its scores.json under "calibration" how far that is off: cross-fitted, which
+    is also returned, and on the `test` set if one is given.
+
+    Args:
+        bundle: The model; compiled already, if it is going to be.
+        sources: Texts of the dev set, at least 50.
+        references: Their translations by people.
+        to: The language to translate into, one for all or one for each, of a model that knows several.
+        test: Sources and references that are only measured on.
+        progress: Told how many texts have been translated since the last time.
+    """
+    translator = Translator(bundle)
+    languages: Sequence[str | None] = [to] * len(sources) if to is None or isinstance(to, str) else to
+    signs: list[Sequence[Signs]] = [()] * len(sources)
+    written = [""] * len(sources)
+    for language in dict.fromkeys(languages):
+        places = [place for place, each in enumerate(languages) if each == language]
+        for start in range(0, len(places), TEXTS_AT_ONCE):
+            block = places[start : start + TEXTS_AT_ONCE]
+            sentences = translator.sentences([sources[place] for place in block], language)
+            while batches := sentences.wanted():
+                sentences.take([translator.engine.decode(*batch) for batch in batches])
+            found = zip(block, sentences.signs(), sentences.translations(), strict=True)
+            for place, mine, translation in found:
+                signs[place], written[place] = mine, translation.text
+            progress(len(block))
+    scores = sentence_chrf(written, references)
+    measured = cross_fitted(signs, scores)
+    confidence = fit_confidence(signs, scores)
+    noted = measured.as_dict()
+    if test is not None:
+        taught = Translator(replace(bundle, config=replace(bundle.config, confidence=confidence)), translator.engine)
+        on_test = measured_calibration(taught, *test, progress=progress)
+        noted["test"] = on_test and on_test.as_dict()
+    with storage_errors(bundle.path):
+        return bundle.calibrated(confidence, noted), measured
+
+
+def measured_calibration(
+    translator: Translator,
+    sources: Texts,
+    references: Texts,
+    to: str | None = None,
+    progress: Callable[[int], None] = lambda texts: None,
+) -> Calibration | None:
+    """How far a model's confidence is off on some texts; None if it has none."""
+    translations = translator.translate(sources, to)
+    progress(len(sources))
+    return calibration_of(
+        [each.confidence for each in translations], sentence_chrf([each.text for each in translations], references)
+    )

@@ -1,0 +1,90 @@
+"""`transduce calibrate`, and the same at the end of a training: how far a model's translations can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from transduce.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from transduce.bundle import Bundle
+    from transduce.data.corpus import Pair
+    from transduce.data.prepare import Prepared
+    from transduce.evaluation import Calibration
+
+__all__ = ["calibrate", "calibrate_on_dev", "shown_calibration"]
+
+MOST = 1000
+"""Dev sentences that training calibrates on: more change little."""
+
+
+def calibrate(
+    model: Annotated[Path, typer.Argument(help="Directory of a trained model.")],
+    source: Annotated[
+        Path, typer.Argument(help="Text that it has not learned from; or a .tsv, or a built-in corpus (its dev set).")
+    ],
+    reference: Annotated[Path | None, typer.Argument(help="Its translations by people, line by line.")] = None,
+    to: Annotated[str | None, typer.Option(help="Target language, of a model that knows several.")] = None,
+) -> None:
+    """Teach a model how far to trust its translations: their confidence, from 0 to 1.
+
+    0.7 means that sentences like this came out 70 % like a human's translation (chrF).
+
+    Training does it by itself, on the dev set; do it again for text of another kind.
+    """
+    from transduce.bundle import Bundle, builtin_models
+    from transduce.calibration import calibrate as learn
+    from transduce.cli.corpus_arguments import calibrating_corpora
+    from transduce.cli.line_progress import LineProgress
+
+    if str(model) in builtin_models() and not model.exists():
+        raise ConfigError(
+            f"{model} is built in and stays as it is.", remedy="Copy its directory, and calibrate the copy."
+        )
+    bundle = Bundle.open(model)
+    bundle.require("translation", "text-to-text")
+    corpora = calibrating_corpora(source, reference)
+    (sources, references), *test = [_sides(corpus.pairs(allow_identical=True)) for corpus in corpora]
+    with LineProgress(lambda: len(sources) + sum(len(each) for each, _ in test)) as progress:
+        _, measured = learn(bundle, sources, references, to, test[0] if test else None, progress.advance)
+    typer.echo(shown_calibration(measured))
+
+
+def _sides(pairs: Iterable[Pair]) -> tuple[list[str], list[str]]:
+    known = list(pairs)
+    return [pair.source for pair in known], [pair.target for pair in known]
+
+
+def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> None:
+    """Calibrate a model that has just been trained, on sentences from all over its dev set."""
+    from transduce.calibration import calibrate as learn
+    from transduce.evaluation.calibration import FEWEST
+    from transduce.text.languages import tag_for
+
+    known = len(prepared.dev_sources)
+    if known < FEWEST:
+        console.print(f"No confidence: the dev set has {known} sentences, it takes {FEWEST}.")
+        return
+    count = min(MOST, known)
+    spread = [place * known // count for place in range(count)]  # its order may be by length, or by corpus
+    source = bundle.vocabularies().source
+    tags = {source.tag(tag_for(language)): language for language in bundle.config.target_languages}
+    to = [tags[int(prepared.dev.ids("source", index)[0])] for index in spread] if tags else None
+    with console.status("Calibrating …"):
+        texts = [[side[index] for index in spread] for side in (prepared.dev_sources, prepared.dev_references)]
+        _, measured = learn(bundle, texts[0], texts[1], to)
+    console.print(shown_calibration(measured))
+
+
+def shown_calibration(measured: Calibration) -> str:
+    """In one sentence."""
+    return (
+        f"Confidence is off by {measured.error:.3f} (calibration error, {measured.sentences:,} sentences): "
+        f"{measured.confidence:.2f} on average, where chrF is {measured.chrf:.2f}."
+    )
