@@ -157,13 +157,15 @@ WAYS = ["Nobody knows.", "They understand the question.", "They understand that 
 class Candidates(Engine):
     """Writes the same four sentences whatever it reads, the one that is unlike the others most probable."""
 
-    def __init__(self, vocabularies: Vocabularies) -> None:
+    def __init__(self, vocabularies: Vocabularies, step: float = 0.1) -> None:
+        self.step = step  # from one score to the next
         self.rows = [[*vocabularies.target.encode(way), EOS] for way in WAYS]
         self.asked: list[int] = []
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         self.asked.append(options.n_best)
-        found = [Hypothesis(row, -1.0 - place / 10, -2.0 - place / 10, []) for place, row in enumerate(self.rows)]
+        scores = [-1.0 - place * self.step for place in range(len(self.rows))]
+        found = [Hypothesis(row, score, 2 * score, []) for row, score in zip(self.rows, scores, strict=True)]
         return [found[: options.n_best] for _ in sources]
 
 
@@ -180,6 +182,15 @@ def test_by_consensus_the_hypothesis_that_most_others_agree_with_is_taken(path: 
     ranked = translator.translate("We understand.", beam=4, mbr=True, n_best=4).alternatives
     assert [each.text for each in ranked][-1] == WAYS[0]
     assert sorted(each.text for each in ranked) == sorted(WAYS)
+
+
+def test_what_is_far_more_probable_wins_by_consensus_too_unless_it_is_a_sample_like_others(path: Path) -> None:
+    bundle = Bundle.open(path)
+    translator = Translator(bundle, Candidates(bundle.vocabularies(), step=10.0))
+    assert translator.translate("We understand.", beam=4, mbr=True).text == WAYS[0]
+    drawn = translator.translate("We understand.", sampling=True, n_best=4, mbr=True)
+    assert drawn.text in WAYS[1:]
+    assert drawn.alternatives[-1].text == WAYS[0]
 
 
 def test_consensus_needs_several_hypotheses(translator: Translator) -> None:

@@ -5,6 +5,7 @@ const chart = document.getElementById("chart");
 const COLOURS = 8;
 const HEIGHT = 430, LEFT = 46, RIGHT = 14, TOP = 14, BOTTOM = 42;
 const SCORES = { bleu: "BLEU", chrf: "chrF", perplexity: "Perplexity" };
+const AXES = { minutes: "minutes of training", step: "steps" };
 const SMALLER_IS_BETTER = new Set(["perplexity"]);
 
 const choice = { score: "bleu", axis: "minutes", seeds: "each", range: "whole" };
@@ -81,7 +82,7 @@ function draw() {
   const drawn = lines();
   const width = Math.max(300, chart.clientWidth);
   const svg = element("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "img",
-    "aria-label": `${SCORES[choice.score]} on the dev set against ${choice.axis}` });
+    "aria-label": `${SCORES[choice.score]} on the dev set against ${AXES[choice.axis]}` });
   const tip = element("div", { id: "tip", hidden: "" });
   chart.replaceChildren(svg, tip);
   if (!drawn.length) return;
@@ -101,8 +102,8 @@ function draw() {
     const anchor = x(value) > width - RIGHT - 12 ? "end" : "middle";
     svg.append(element("text", { x: x(value), y: HEIGHT - BOTTOM + 18, "text-anchor": anchor }, number(value, along.digits)));
   }
-  const across = choice.axis === "minutes" ? "minutes of training" : "steps";
-  svg.append(element("text", { x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, across));
+  const middle = (LEFT + width - RIGHT) / 2;
+  svg.append(element("text", { x: middle, y: HEIGHT - 6, "text-anchor": "middle" }, AXES[choice.axis]));
 
   const box = { x: LEFT - 4, y: TOP - 6, width: width - LEFT - RIGHT + 8, height: HEIGHT - BOTTOM - TOP + 6 };
   svg.append(element("clipPath", { id: "inside" }, element("rect", box)));

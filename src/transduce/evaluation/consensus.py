@@ -18,14 +18,15 @@ BETA = 2.0
 """Recall counts twice as much as precision, as in chrF2."""
 
 
-def by_consensus(texts: Sequence[str], log_probabilities: Sequence[float] | None = None) -> list[int]:
+def by_consensus(texts: Sequence[str], scores: Sequence[float] | None = None) -> list[int]:
     """The places of the texts, the one first that agrees best with all; with equal ones, in the order they had.
 
-    Each counts as much as it is probable among them, or all alike if `log_probabilities` are not given.
+    Each counts as much as it is probable among them by its score, or all alike if there are none. Scores over a length
+    penalty, as search gives them, are flatter than log-probabilities and choose better (docs/log.md).
     """
     if len(texts) < 2:
         return list(range(len(texts)))
-    expected = agreement(texts) @ _weights(len(texts), log_probabilities)
+    expected = agreement(texts) @ _weights(len(texts), scores)
     # What differs by rounding alone is equal.
     return sorted(range(len(texts)), key=lambda place: -round(float(expected[place]), 9))
 
@@ -64,9 +65,9 @@ def agreement(texts: Sequence[str]) -> NDArray[np.float64]:
     return score
 
 
-def _weights(count: int, log_probabilities: Sequence[float] | None) -> NDArray[np.float64]:
-    if log_probabilities is None:
+def _weights(count: int, scores: Sequence[float] | None) -> NDArray[np.float64]:
+    if scores is None:
         return np.full(count, 1 / count)
-    shares = np.exp(np.asarray(log_probabilities) - max(log_probabilities))
+    shares = np.exp(np.asarray(scores) - max(scores))
     weights: NDArray[np.float64] = shares / shares.sum()
     return weights

@@ -55,7 +55,7 @@ class Sentences:
         """Take what was decoded: for each batch that was wanted, for each of its sources, hypotheses."""
         again: list[Draft] = []
         cut: list[Draft] = []
-        for drafts, results in zip(self._waiting, decoded, strict=True):
+        for batch, drafts, results in zip(self._batches, self._waiting, decoded, strict=True):
             written = self._vocabularies.target.decode_batch(
                 each.tokens for hypotheses in results for each in hypotheses
             )
@@ -65,7 +65,9 @@ class Sentences:
                 if self._consensus:
                     from transduce.evaluation.consensus import by_consensus
 
-                    order = by_consensus(mine, [each.log_probability for each in hypotheses])
+                    # Samples come as often as they are probable: they count alike.
+                    sampled = batch.options.sampling
+                    order = by_consensus(mine, None if sampled else [each.score for each in hypotheses])
                     hypotheses, mine = [hypotheses[place] for place in order], [mine[place] for place in order]
                 if self._guard.look(draft, hypotheses, mine):
                     again.append(draft)
