@@ -68,6 +68,25 @@ def test_attention_to_a_given_translation(service: Any) -> None:
     assert len(answer["steps"]) == len(answer["target"]["tokens"])
 
 
+def test_what_must_survive_does_and_warnings_say_at_what_cost(service: Any) -> None:
+    before = service.figure('redone_total{model="en-de"}')
+    answer = service.post("/v1/translate", {"q": ["I like https://example.com/a very much.", "Good night."]})[1]
+    first, second = answer["translations"]
+    assert "https://example.com/a" in first["text"]
+    assert [flag["code"] for flag in first["warnings"]] in ([], ["pieces"])
+    assert second["warnings"] == []
+    raw = service.post("/v1/translate", {"q": "I like https://example.com/a very much.", "guard": False})[1]
+    assert raw["translations"][0]["warnings"] == []
+    assert service.figure('redone_total{model="en-de"}') - before in (0, 1)
+
+
+def test_a_glossary_says_what_terms_become(service: Any) -> None:
+    asked = {"q": "My bank account is empty.", "glossary": {"bank account": "Girokonto"}}
+    assert "Girokonto" in service.post("/v1/translate", asked)[1]["translations"][0]["text"]
+    libre = service.post("/translate", asked | {"source": "en", "target": "de"})[1]
+    assert "Girokonto" in libre["translatedText"]
+
+
 def test_models_with_card_and_scores(service: Any) -> None:
     (model,) = service.get("/v1/models")[1]["models"]
     assert (model["name"], model["source"], model["targets"]) == ("en-de", "en", ["de"])
@@ -86,6 +105,8 @@ def test_models_with_card_and_scores(service: Any) -> None:
         ("/v1/translate", {"q": TEXT, "model": "en-dd"}, 404, "no model 'en-dd'. Did you mean 'en-de'?"),
         ("/v1/translate", {"q": TEXT, "model": "en-de", "target": "fr"}, 404, "'en-de' does not translate"),
         ("/v1/translate", {"q": []}, 400, "q"),
+        ("/v1/translate", {"q": TEXT, "glossary": {"station": "?"}}, 400, "the term '?' has no words"),
+        ("/v1/translate", {"q": TEXT, "glossary": {"station": 5}}, 400, "glossary"),
         ("/v1/attention", {"q": " ?"}, 400, "nothing to look at"),
         ("/v1/attention", {"q": "a " * 600}, 413, "1000 characters"),
         ("/v1/attention", {"q": TEXT, "encoding": "pictures"}, 400, "encoding"),

@@ -91,8 +91,9 @@ def edges(text: str, parts: list[Part]) -> tuple[int, int]:
         if part.kind not in ("tag", "emoji") or part.start < start or text[part.end : end].strip():
             break
         end = part.start
-    inside = text[start:end]
-    return start + len(inside) - len(inside.lstrip()), max(start, end - len(inside) + len(inside.rstrip()))
+    core = text[start:end].strip()
+    start = text.index(core, start)
+    return start, start + len(core)
 
 
 def _without_closing(address: str) -> str:

@@ -41,3 +41,10 @@ def test_anything_can_be_taken_apart_and_put_together(html: str) -> None:
     markup = Markup(html)
     assert Markup(markup.joined(markup.texts)).texts == markup.texts
     assert markup.joined(["x"] * len(markup.texts)).count("x") == len(markup.texts)
+
+
+def test_what_is_marked_not_to_be_translated_stays() -> None:
+    html = '<p>Ask <span translate="no">Acme <span>Cloud</span> now</span> or <b class="x notranslate">me</b>.</p>'
+    markup = Markup(html)
+    assert markup.texts == ["Ask ", " or "]
+    assert markup.joined(["FRAG ", " ODER "]) == html.replace("Ask", "FRAG").replace(" or ", " ODER ")

@@ -30,6 +30,17 @@ def test_a_translation_appears_while_typing(desk: Page, translator: Translator) 
     expect(desk.locator("#announcer")).to_have_text(translator.translate(SENTENCE).text)
 
 
+def test_what_could_not_be_made_good_is_said_below(desk: Page) -> None:
+    warning = {"code": "pieces", "message": "A sentence was translated in pieces."}
+    answer = {"text": "Eins.", "score": -1, "alternatives": [{"text": "Eins.", "score": -1}], "warnings": [warning]}
+    answers = {"model": "en-de", "target": "de", "translations": [answer, answer | {"warnings": []}]}
+    desk.route("**/v1/translate", lambda route: route.fulfill(json=answers))
+    desk.locator("#source").fill("One. Two.")
+    expect(desk.locator("#warnings li")).to_have_text([warning["message"]])
+    desk.locator("#source").fill("")
+    expect(desk.locator("#warnings")).to_be_hidden()
+
+
 def test_sentences_are_translated_one_by_one_and_lines_stay_lines(desk: Page, translator: Translator) -> None:
     sentences = ["My sister works in a hospital.", "Thank you.", "Dr. Smith is here."]
     first, second, third = (each.text for each in translator.translate(sentences))
