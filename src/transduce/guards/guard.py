@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from transduce.guards.draft import Assembly, Draft, Manner
@@ -110,7 +109,7 @@ class Guard:
         if not ids:
             draft.found = [Alternative("", 0.0)]
             return False
-        if self._active and not draft.prefix and self._unknown.issuperset(ids):
+        if self._active and not draft.prefix and not self._source.knows(ids):
             draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0)]
             draft.flags = [Flag("untranslated", "The model does not know these letters; the text was copied.")]
             return False
@@ -218,6 +217,9 @@ class Guard:
         lost = min((judgement.lost for judgement in judged if is_wild or not judgement.flags), key=len)
         if draft.prefix:
             self._repair(draft, hypotheses, texts, judged)
+            return False
+        if not any(map(str.isalpha, bare(draft.text, draft.parts))):  # numbers and signs say the same everywhere
+            draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0)]
             return False
         if draft.tries == 1:
             if is_wild and len(draft.ids) > 2 * PIECE:
@@ -364,19 +366,12 @@ class Guard:
                     written += " " * _is_word(text[position : position + 1])
         return (written + text[position:]).strip()
 
-    @cached_property
-    def _unknown(self) -> frozenset[int]:
-        """Ids that say nothing: bytes of letters that the vocabulary does not have, and signs."""
-        pieces = enumerate(self._source.all_pieces())
-        return frozenset(index for index, piece in pieces if BYTE.fullmatch(piece) or not _has_words(piece))
-
 
 MESSAGES = {
     "repetition": "The model repeated itself; the repetition was cut.",
     "length": "The translation ran on and was cut.",
     "untranslated": "No translation was found.",
 }
-BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 def _has_words(text: str) -> bool:
