@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from transduce.confidence import Confidence, Signs
 from transduce.guards.draft import Assembly, Draft, Manner
-from transduce.guards.glossary import Glossary, capitalised, is_there
+from transduce.guards.glossary import Glossary, is_there
 from transduce.guards.numbers import lost_numbers
 from transduce.guards.parts import Part, bare, edges, find_parts
 from transduce.guards.repetition import Repetition, may_repeat
+from transduce.guards.slots import at_start, filled, masked, restored
 from transduce.text import Vocabularies
 from transduce.translation import Alternative, Flag
 
@@ -30,7 +29,6 @@ DEEPEST = 2
 """How often pieces are cut into pieces; then they are cut around everything that must survive."""
 SHOWN = 40
 """Characters of a part that a message shows."""
-SLOT = re.compile(r"⟦\d{1,3}⟧")
 ENDINGS = ".!?。！？"
 
 
@@ -87,34 +85,26 @@ class Guard:
         fixed = _fixed(parts)
         start, end = (0, len(text)) if prefix else edges(text, parts)
         if not _has_words(bare(text, fixed)) and not prefix and not terms:
-            return [_filled(text, fixed)]
+            return [filled(text, fixed)]
         inside = [part for part in parts if part.start >= start and part.end <= end]
         draft = Draft(text[start:end], _moved(inside, start), depth=depth, prefix=list(prefix))
         draft.terms = [(_moved([part], start)[0], term) for part, term in terms]
         if not prefix:
             kept = [part for part, term in draft.terms if term.is_kept]
             self._mask(draft, [*_fixed(draft.parts), *kept])
-        return [_filled(text[:start], parts), draft, _filled(text[end:], _moved(parts, end))]
+        return [filled(text[:start], parts), draft, filled(text[end:], _moved(parts, end))]
 
     def text(self, draft: Draft) -> str:
         """What is encoded of a draft: slots in place of parts, and no marks."""
-        kept = [part for part in draft.parts if part.kind == "keep" and part not in draft.slots.values()]
-        if not draft.slots and not kept:
-            return draft.text
-        # A slot is a word of its own to the model, also where a tag stands close to one.
-        slots = []
-        for slot, part in draft.slots.items():
-            before, behind = _stuck(part, draft.text)
-            slots.append(part._replace(filling=" " * before + slot + " " * behind))
-        return _filled(draft.text, sorted([*slots, *kept]))
+        return masked(draft)
 
     def ready(self, draft: Draft, ids: list[int]) -> bool:
         """Whether a draft can be decoded as these ids; if not, it is done or cut into pieces."""
         if not ids:
             draft.found = [Alternative("", 0.0)]
             return False
-        if self._active and not draft.prefix and self._unknown.issuperset(ids):
-            draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0, self._none)]
+        if self._active and not draft.prefix and not self._source.knows(ids):
+            draft.found = [Alternative(filled(draft.text, draft.parts), 0.0, self._none)]
             draft.flags = [Flag("untranslated", "The model does not know these letters; the text was copied.")]
             return False
         if len(ids) > LONGEST:
@@ -226,6 +216,9 @@ class Guard:
         if draft.prefix:
             self._repair(draft, hypotheses, texts, judged)
             return False
+        if not any(map(str.isalpha, bare(draft.text, draft.parts))):  # numbers and signs say the same everywhere
+            draft.found = [Alternative(filled(draft.text, draft.parts), 0.0)]
+            return False
         if draft.tries == 1:
             if is_wild and len(draft.ids) > 2 * PIECE:
                 self._cut_up(draft, _fixed(draft.parts), PIECE)
@@ -290,7 +283,7 @@ class Guard:
             if start < end:
                 items += self._gap(draft, gap[start:end], longest)
                 items.append(gap[end:])
-            items.append(part.filling if draft.text[: part.start].strip() else _at_start(part, draft))
+            items.append(part.filling if draft.text[: part.start].strip() else at_start(part, draft))
             position = part.end
         first = next((item for item in items if isinstance(item, Draft)), None)
         if first is not None:
@@ -336,51 +329,21 @@ class Guard:
             )
 
     def _copy(self, draft: Draft) -> None:
-        draft.found = [Alternative(_filled(draft.text, draft.parts), 0.0, self._none)]
+        draft.found = [Alternative(filled(draft.text, draft.parts), 0.0, self._none)]
         draft.flags = [Flag("untranslated", f"No translation was found for {_shown(draft.text)}; it was copied.")]
 
     def _written(self, draft: Draft, text: str) -> str:
         """What was written for a draft, with its parts back in their slots."""
         if "⟦" in text:
-            text = self._restored(draft, text)
+            text = restored(draft, text)
         if draft.depth and self._active and text[-1:] in ENDINGS and draft.text[-1] not in ENDINGS:
             text = text.rstrip(ENDINGS)  # a piece is no sentence
         return text
-
-    def _restored(self, draft: Draft, text: str) -> str:
-        """A text with parts in place of slots; slots that stand for nothing are left out."""
-        own = set() if draft.slots else set(SLOT.findall(draft.text))
-        written = ""
-        position = 0
-        for found in SLOT.finditer(text):
-            between, slot = text[position : found.start()], found.group()
-            position = found.end()
-            written += between
-            if slot in own:
-                written += slot
-            elif slot not in draft.slots:
-                written = written.rstrip()
-            else:
-                part = draft.slots[slot]
-                stuck_before, stuck_behind = _stuck(part, draft.text)
-                written = written.rstrip() if stuck_before else written + " " * _is_word(written[-1:])
-                written += part.filling if written.strip() else _at_start(part, draft)
-                if stuck_behind:
-                    position += len(text[position:]) - len(text[position:].lstrip())
-                else:
-                    written += " " * _is_word(text[position : position + 1])
-        return (written + text[position:]).strip()
 
     @property
     def _none(self) -> float | None:
         """No confidence at all, where there could be any."""
         return None if self._confidence is None else 0.0
-
-    @cached_property
-    def _unknown(self) -> frozenset[int]:
-        """Ids that say nothing: bytes of letters that the vocabulary does not have, and signs."""
-        pieces = enumerate(self._source.all_pieces())
-        return frozenset(index for index, piece in pieces if BYTE.fullmatch(piece) or not _has_words(piece))
 
 
 MESSAGES = {
@@ -388,7 +351,6 @@ MESSAGES = {
     "length": "The translation ran on and was cut.",
     "untranslated": "No translation was found.",
 }
-BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 def _signs(draft: Draft, hypothesis: Hypothesis) -> Signs:
@@ -404,38 +366,10 @@ def _moved(parts: Sequence[Part], start: int) -> list[Part]:
     return [part._replace(start=part.start - start, end=part.end - start) for part in parts if part.start >= start]
 
 
-def _filled(text: str, parts: Sequence[Part]) -> str:
-    """A text with something else in place of its parts."""
-    pieces, position = [], 0
-    for part in parts:
-        if part.end > len(text):
-            break
-        pieces += [text[position : part.start], part.filling]
-        position = part.end
-    return "".join([*pieces, text[position:]])
-
-
-def _stuck(part: Part, source: str) -> tuple[bool, bool]:
-    """Whether a part stands close to the word before it, and to the word behind it."""
-    return part.start > 0 and source[part.start - 1].isalnum(), source[part.end : part.end + 1].isalnum()
-
-
 def _inner(gap: str) -> tuple[int, int]:
     """Where text starts and ends without the spaces around it, and without what ended a clause before it."""
     start = len(gap) - len(gap.lstrip(" \t\n\u00a0,;:.!?)…"))
     return start, max(start, len(gap.rstrip()))
-
-
-def _at_start(part: Part, draft: Draft) -> str:
-    """What stands for a part at the start: a term begins with a capital where its sentence does."""
-    is_kept = part.filling == draft.text[part.start : part.end]
-    changes = part.kind == "term" and not is_kept and not draft.depth and draft.text[:1].isupper()
-    return capitalised(part.filling) if changes else part.filling
-
-
-def _is_word(character: str) -> bool:
-    """Whether it would run together with a part beside it: scripts that do not part their words have no such."""
-    return character.isdecimal() or (character.isascii() and character.isalpha())
 
 
 def _fixed(parts: Sequence[Part]) -> list[Part]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 __all__ = ["Segment", "segments"]
 
+
 class Segment(NamedTuple):
     """A sentence and the white space after it; joined, all segments of a text are the text."""
 

@@ -35,6 +35,7 @@ NEWLINE = "\n"
 """A piece of its own in vocabularies of documents, which no other one holds."""
 MASK = "<mask>"
 """The tag that stands for a hidden piece."""
+BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 CONTINUATION = re.compile(r"<0x[89AB][0-9A-F]>")
 """A byte that goes on with a character."""
 OURS = re.compile(r"<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|<2[A-Za-z].*>")
@@ -179,6 +180,11 @@ class Tokenizer:
             parts.append(list(ids[start:end]))
             start = end
         return [*parts, list(ids[start:])]
+
+    def knows(self, ids: Sequence[int]) -> bool:
+        """Whether a letter or digit is among ids that is not written as bytes only."""
+        pieces = (self._processor.id_to_piece(int(index)) for index in ids)
+        return any(any(map(str.isalnum, piece)) and not BYTE.fullmatch(piece) for piece in pieces)
 
     def begins_word(self, ids: Sequence[int]) -> bool:
         """Whether ids start with a space."""
