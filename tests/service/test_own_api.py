@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -85,6 +86,9 @@ def test_a_glossary_says_what_terms_become(service: Any) -> None:
     assert "Girokonto" in service.post("/v1/translate", asked)[1]["translations"][0]["text"]
     libre = service.post("/translate", asked | {"source": "en", "target": "de"})[1]
     assert "Girokonto" in libre["translatedText"]
+    form = urlencode({"q": asked["q"], "source": "en", "target": "de", "glossary": json.dumps(asked["glossary"])})
+    by_form = service.post("/translate", form.encode(), content_type="application/x-www-form-urlencoded")[1]
+    assert by_form == libre
 
 
 def test_models_with_card_and_scores(service: Any) -> None:
@@ -105,7 +109,7 @@ def test_models_with_card_and_scores(service: Any) -> None:
         ("/v1/translate", {"q": TEXT, "model": "en-dd"}, 404, "no model 'en-dd'. Did you mean 'en-de'?"),
         ("/v1/translate", {"q": TEXT, "model": "en-de", "target": "fr"}, 404, "'en-de' does not translate"),
         ("/v1/translate", {"q": []}, 400, "q"),
-        ("/v1/translate", {"q": TEXT, "glossary": {"station": "?"}}, 400, "the term '?' has no words"),
+        ("/v1/translate", {"q": TEXT, "glossary": {"station": "?"}}, 400, "glossary has no letter or digit."),
         ("/v1/translate", {"q": TEXT, "glossary": {"station": 5}}, 400, "glossary"),
         ("/v1/attention", {"q": " ?"}, 400, "nothing to look at"),
         ("/v1/attention", {"q": "a " * 600}, 413, "1000 characters"),

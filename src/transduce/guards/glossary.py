@@ -41,13 +41,16 @@ class Glossary:
     """
 
     def __init__(self, terms: Mapping[str, str] | Iterable[Sequence[str]] = ()) -> None:
-        """Of a dict, or of pairs."""
+        """Of a dict, or of pairs; of entries for the same words the last counts."""
         self._by_word: dict[str, list[Term]] = {}
         self._targets: dict[str, str] = {}
+        entries: dict[str, Sequence[str]] = {}
         for pair in terms.items() if isinstance(terms, Mapping) else terms:
-            if len(pair) != 2:
-                raise InputError("a glossary entry is not a pair.", remedy="Give a source term and a target term.")
-            self._add(*pair)
+            if len(pair) != 2 or not all(isinstance(term, str) for term in pair):
+                raise InputError("a glossary entry is not two texts.", remedy="Give a source term and a target term.")
+            entries[_key(pair[0])] = pair
+        for source, target in entries.values():
+            self._add(source, target)
         self._sort()
 
     @classmethod
@@ -96,8 +99,6 @@ class Glossary:
         return found
 
     def _add(self, source: str, target: str) -> None:
-        if not isinstance(source, str) or not isinstance(target, str):
-            raise InputError("a glossary entry is not text.", remedy="Give a source term and a target term.")
         source, target = normalise(source), normalise(target)
         for term in (source, target):
             if not WORD.search(term):
@@ -143,4 +144,5 @@ def _has_capitals_inside(term: str) -> bool:
 
 def _key(source: str) -> str:
     """Equal for sources that the same words would be taken for."""
-    return source if _has_capitals_inside(source) else normalise(source).casefold()
+    source = normalise(source)
+    return source if _has_capitals_inside(source) else source.casefold()

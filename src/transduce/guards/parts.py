@@ -30,7 +30,7 @@ KINDS: dict[PartKind, str] = {
     "slot": r"⟦\d{1,3}⟧",
     "emoji": rf"[0-9\#*]\ufe0f?\u20e3|(?:{EMOJI}{JOINED}*)+",
     "number": r"(?<!\w)\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\w)"
-    r"|(?<![A-Za-z_\d])[A-Za-z_]{0,40}?\d[A-Za-z_\d]*(?:[.,:'’]\d[A-Za-z_\d]*)*",
+    r"|(?<![A-Za-z_\d])[A-Za-z_]{0,40}?\d[A-Za-z_\d]*(?:[.,:'’/–-]\d[A-Za-z_\d]*)*",
 }
 PART = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()), re.DOTALL | re.VERBOSE)
 SUSPECT = re.compile(rf"[\d<&{{%@⟦`/\\]|www\.|mailto:|\w\.[a-z]|{EMOJI}")

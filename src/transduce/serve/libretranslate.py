@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -171,6 +173,9 @@ async def _read(request: Request, kind: type[Asked]) -> Asked:
     for name, value in pairs:
         # A text that comes several times is a list of texts.
         values[name] = value if name not in values else [*_listed(values[name]), value]
+    if isinstance(terms := values.get("glossary"), str):
+        with suppress(ValueError, RecursionError):  # what is no JSON is refused as what it is
+            values["glossary"] = json.loads(terms)
     return validated(kind, values, strict=False)
 
 

@@ -28,7 +28,7 @@ Key = Annotated[str | None, Field(description="Where the service asks for one; o
 
 
 MOST_TERMS = 1000
-Term = Annotated[str, Field(max_length=100)]
+Term = Annotated[str, Field(max_length=100, pattern=r"\w")]
 Terms = Annotated[
     dict[Term, Term] | None,
     Field(max_length=MOST_TERMS, description="What terms are to become: {source term: target term}."),

@@ -70,7 +70,7 @@ def _worded(kind: type[BaseModel], error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"Invalid request: {name[:40]!r} is not known. {nearest(name[:40], kind.model_fields)}"
     if first["type"] == "string_pattern_mismatch":
-        return f"Invalid request: {name} has no letter or digit, so there is nothing to look at."
+        return f"Invalid request: {name} has no letter or digit{', so there is nothing to look at' * (name == 'q')}."
     message = first["msg"][0].lower() + first["msg"][1:]
     return f"Invalid request: {name}: {message}."
 

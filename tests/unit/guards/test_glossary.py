@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,3 +62,13 @@ def test_mistakes_are_named_with_file_and_line(tmp_path: Path, lines: str, words
 
 def test_a_term_is_there_as_whole_words_only() -> None:
     assert is_there("Hund", "Der Hund und die Hunde, ein hund") == 2
+
+
+@pytest.mark.parametrize("terms", [[["a"]], [["a", "b", "c"]], {"a": 5}])
+def test_entries_are_two_texts(terms: Any) -> None:
+    with pytest.raises(InputError, match="not two texts"):
+        Glossary(terms)
+
+
+def test_of_entries_for_the_same_words_the_last_counts() -> None:
+    assert found(Glossary({"Dog": "Köter", "dog": "Hund"}), "a dog") == [("dog", "Hund")]

@@ -24,6 +24,7 @@ from transduce.guards.parts import bare, edges, find_parts
         ('<b>Bold</b> &nbsp; <a href="x">link</a><br/>', ["<b>", "</b>", "&nbsp;", '<a href="x">', "</a>", "<br/>"]),
         ("I ❤️ it 👩‍👩‍👧🇬🇭 1️⃣", ["❤️", "👩‍👩‍👧🇬🇭", "1️⃣"]),
         ("It costs 1,234.56 or 5 000, at 2:30", ["1,234.56", "5 000", "2:30"]),
+        ("On 12/05/2020 or 2020-05-12", ["12/05/2020", "2020-05-12"]),
         ("The 3rd MP3 of v2.0.1", ["3rd", "MP3", "v2.0.1"]),
         ("我有3只猫", ["3"]),
         ("Text with ⟦1⟧ in it", ["⟦1⟧"]),
