@@ -86,7 +86,9 @@ class Repetition:
 
     @cached_property
     def _run(self) -> int:
-        """How often the source says the same at once."""
+        """How often the source says the same at once; of numbers alone, which may be put in order, at all."""
+        if not any(map(str.isalpha, self._source)):
+            return max([1, *Counter(self._words).values()])
         return max((_run_at(self._words, phrase)[0] for phrase in range(1, LONGEST_PHRASE + 1)), default=1)
 
     @cached_property

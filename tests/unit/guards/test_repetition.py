@@ -37,6 +37,7 @@ def test_what_the_source_says_once_is_not_said_again_and_again(text: str, found:
         ("no no no no no no", "nein nein nein nein nein nein"),
         ("the dog the dog the dog", "der Hund der Hund der Hund"),
         ("hahahahahaha", "hahahahahaha"),
+        ("1 2 1 1 2 1 1", "1 1 1 1 1 2 2"),
         ("wait ......", "warte ......"),
     ],
 )
