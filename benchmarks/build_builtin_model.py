@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cards.card import Sheet, card, licence_notice
-from joined import as_one, as_usual, joined, split
+from joined import as_one, as_usual, joined
 from transduce.bundle import Bundle, builtin_folder
 from transduce.calibration import calibrate
 from transduce.catalogue import ListedModel
@@ -142,10 +142,10 @@ def measured(translator: Translator, sources: list[str], references: list[str]) 
 
 
 def measured_joined(translator: Translator, sources: list[str], references: list[str], count: int) -> dict[str, Any]:
-    """BLEU of lines that are so many sentences: as users get it, as one sentence, and always cut into sentences."""
+    """BLEU of lines that are so many sentences: as users get it, and as one sentence."""
     lines = joined(list(map(Pair, sources, references)), count)
     texts, expected = [pair.source for pair in lines], [pair.target for pair in lines]
-    ways = {"bleu": as_usual, "bleu_as_one": as_one, "bleu_split": split}
+    ways = {"bleu": as_usual, "bleu_as_one": as_one}
     scores = {name: quick_bleu(way(translator, BEAM)(texts), expected) for name, way in ways.items()}
     return {"texts": len(lines), **scores}
 

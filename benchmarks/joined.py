@@ -1,11 +1,11 @@
-"""What becomes of several sentences in one line? BLEU of pairs that are joined, with and without splitting.
+"""What becomes of several sentences in one line? BLEU of pairs that are joined, cut into sentences and not.
 
     python benchmarks/joined.py [MODEL [CORPUS]] [--sentences 600] [--beam 4]
 
 A model that has only seen single sentences tends to leave out what follows the first. Each row joins so many sentences
 of the test set, drawn the same way each time, with a space between. "As one" is what the model makes of the whole line,
-"split" what it makes of the sentences that are found in it, and "as usual" what `transduce translate` does, which
-splits long lines only. All rows hold the same sentences. Prints a table for docs/log.md.
+"as usual" what `transduce translate` makes of it, which cuts it into sentences. All rows hold the same sentences. Prints
+a table for docs/log.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from transduce.data.corpus import Pair
 from transduce.decoding import DecodingOptions
 from transduce.evaluation import evaluate
 from transduce.text import normalise
-from transduce.text.sentences import segments
 from transduce.translator import Translator
 
 MOST = 3
@@ -41,7 +40,7 @@ def main() -> None:
     pairs = list(builtin_corpus(arguments.corpus, "test").pairs())
     Random(1).shuffle(pairs)
     pairs = pairs[: arguments.sentences // 6 * 6]  # as many of two as of three
-    ways = {"as one": as_one, "split": split, "as usual": as_usual}
+    ways = {"as one": as_one, "as usual": as_usual}
     rows = [["sentences a line", "lines", *(f"BLEU {way}" for way in ways), "words, as one : reference"]]
     for count in range(1, MOST + 1):
         lines = joined(pairs, count)
@@ -69,18 +68,6 @@ def as_one(translator: Translator, beam: int) -> Translate:
         options = DecodingOptions(beam=beam, suppress=tuple(target.unwritten))
         decoded = translator.engine.decode(translator.vocabularies.encode_sources(texts, None), options)
         return [normalise(text) for text in target.decode_batch(found[0].tokens for found in decoded)]
-
-    return translate
-
-
-def split(translator: Translator, beam: int) -> Translate:
-    """Each sentence that is found in the line by itself."""
-
-    def translate(texts: list[str]) -> list[str]:
-        language = translator.bundle.config.source_language
-        parts = [[each.sentence for each in segments(text, language, long=0)] for text in texts]
-        found = iter(translator.translate([part for line in parts for part in line], beam=beam))
-        return [" ".join(next(found).text for _ in line) for line in parts]
 
     return translate
 
