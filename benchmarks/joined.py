@@ -4,8 +4,8 @@
 
 A model that has only seen single sentences tends to leave out what follows the first. Each row joins so many sentences
 of the test set, drawn the same way each time, with a space between. "As one" is what the model makes of the whole line,
-"as usual" what `transduce translate` makes of it, which cuts it into sentences. All rows hold the same sentences. Prints
-a table for docs/log.md.
+"as usual" what `transduce translate` makes of it, which cuts it into sentences. All rows hold the same sentences.
+Prints a table for docs/log.md.
 """
 
 from __future__ import annotations
