@@ -97,6 +97,8 @@ class BundleConfig:
     """The rules that its texts went through; see `transduce.text.normalise`."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Decoding options that differ from the defaults."""
+    keeps_numbers: bool = True
+    """Whether the numbers of a source stand in its translation; not where digits become words."""
     confidence: Confidence | None = None
     """What makes a confidence of a translation's signs; None if the model was never calibrated."""
     licence: str | None = None
@@ -150,6 +152,8 @@ class Bundle:
             names = values.get(name, [])
             if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
                 raise BundleError(f"its {name!r} is not a list of {nouns}.", where=where)
+        if not isinstance(values.get("keeps_numbers", True), bool):
+            raise BundleError("its 'keeps_numbers' is neither true nor false.", where=where)
         if values.get("confidence") is not None:
             try:
                 values["confidence"] = Confidence.parse(values["confidence"])

@@ -218,6 +218,7 @@ class Translator:
             confidence=self.bundle.config.confidence if comparable else None,
             glossary=_glossary(glossary) if active else None,
             tags=int(language is not None),
+            numbers=self.bundle.config.keeps_numbers,
             active=active,
         )
         prefixes = decoding.prefixes(len(texts)) if decoding.prefix else [[]] * len(texts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from transduce.errors import ConfigError
+from transduce.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,8 +78,11 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
     to = [tags[int(prepared.dev.ids("source", index)[0])] for index in spread] if tags else None
     with console.status("Calibrating …"):
         texts = [[side[index] for index in spread] for side in (prepared.dev_sources, prepared.dev_references)]
-        _, measured = learn(bundle, texts[0], texts[1], to)
-    console.print(shown_calibration(measured))
+        try:
+            shown = shown_calibration(learn(bundle, texts[0], texts[1], to)[1])
+        except InputError as error:  # nothing that training would have failed for
+            shown = f"No confidence: {error.what}"
+    console.print(shown)
 
 
 def shown_calibration(measured: Calibration) -> str:

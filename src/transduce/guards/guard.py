@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from transduce.confidence import Confidence, Signs
 from transduce.guards.draft import Assembly, Draft, Manner
 from transduce.guards.glossary import Glossary, is_there
-from transduce.guards.numbers import lost_numbers
 from transduce.guards.parts import Part, bare, edges, find_parts
 from transduce.guards.repetition import Repetition, may_repeat
 from transduce.guards.slots import at_start, filled, masked, restored
 from transduce.text import Vocabularies
+from transduce.text.numbers import lost_numbers
 from transduce.translation import Alternative, Flag
 
 if TYPE_CHECKING:
@@ -61,9 +61,14 @@ class Guard:
         glossary: Glossary | None = None,
         confidence: Confidence | None = None,
         tags: int = 0,
+        numbers: bool = True,
         active: bool = True,
     ) -> None:
-        """Of decoding `options`, and of a number of tags before each source; if it is not `active`, all is good."""
+        """Of decoding `options`, and of a number of tags before each source; if it is not `active`, all is good.
+
+        Without `numbers` digits are words like others.
+        """
+        self._numbers = numbers
         self._confidence = confidence
         self._source, self._target = vocabularies.source, vocabularies.target
         self._tags, self._active = tags, active
@@ -78,7 +83,7 @@ class Guard:
         """A sentence as a draft, and what is around it: spaces, and what needs no translation."""
         if not self._active:
             return [Draft(text, depth=depth, prefix=list(prefix))]
-        parts = find_parts(text)
+        parts = [part for part in find_parts(text) if self._numbers or part.kind != "number"]
         terms = self._glossary.find(text, parts) if self._glossary else []
         if not parts and not terms:
             return [Draft(text, depth=depth, prefix=list(prefix))] if prefix or _has_words(text) else [text]
@@ -216,7 +221,9 @@ class Guard:
         if draft.prefix:
             self._repair(draft, hypotheses, texts, judged)
             return False
-        if not any(map(str.isalpha, bare(draft.text, draft.parts))):  # numbers and signs say the same everywhere
+        if self._numbers and not any(
+            map(str.isalpha, bare(draft.text, draft.parts))
+        ):  # numbers and signs say the same everywhere
             draft.found = [Alternative(filled(draft.text, draft.parts), 0.0)]
             return False
         if draft.tries == 1:

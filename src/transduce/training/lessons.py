@@ -22,6 +22,7 @@ from transduce.model.family import Config, make_network
 from transduce.model.vision import VisionConfig
 from transduce.model.workers import Workers
 from transduce.text import Direction, Vocabularies
+from transduce.text.numbers import are_kept
 from transduce.text.tokenizer import BOS
 from transduce.text.trees import Tree
 from transduce.training.events import Sample
@@ -98,6 +99,7 @@ class TranslationLesson:
             network=self.recipe.family,
             task=self.recipe.task,
             normalisation=self.vocabularies.normalisation.name,
+            keeps_numbers=are_kept(zip(self.prepared.dev_sources, self.prepared.dev_references, strict=True)),
             **languages,
         )
 

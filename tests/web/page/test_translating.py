@@ -216,4 +216,4 @@ def test_the_model_card_gives_scores_and_size(desk: Page, translator: Translator
     expect(facts).to_contain_text("English → German")
     expect(facts).to_contain_text(f"{parameters:,}")
     expect(facts).to_contain_text(f"{scores['test']['bleu']:.1f}")
-    expect(desk.locator(".card th").first).to_have_text("source length")
+    expect(desk.locator(".card th").first).to_have_text("English")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-__all__ = ["digits_of", "lost_numbers"]
+__all__ = ["are_kept", "digits_of", "lost_numbers"]
 
 NUMBER = re.compile(r"\d+(?:[.,:'’ \u00a0\u202f/–-]\d+)*")
 RUN = re.compile(r"\d+")
@@ -28,6 +28,15 @@ def lost_numbers(numbers: Sequence[str], text: str) -> list[int]:
         if not _taken(there, digits_of(numbers[index])):
             lost.append(index)
     return sorted(lost)
+
+
+def are_kept(pairs: Iterable[tuple[str, str]]) -> bool:
+    """Whether a translation is to hold the numbers of its source: those of most pairs do, if any has numbers.
+
+    Where digits become words, as in a toy task, they do not.
+    """
+    numbered = [(numbers, target) for source, target in pairs if (numbers := NUMBER.findall(source))]
+    return 2 * sum(not lost_numbers(numbers, target) for numbers, target in numbered) >= len(numbered)
 
 
 def _taken(there: list[list[str]], digits: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transduce.guards.numbers import digits_of, lost_numbers
+from transduce.text.numbers import are_kept, digits_of, lost_numbers
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,17 @@ def test_which_numbers_are_lost(numbers: list[str], text: str, lost: list[int]) 
 
 def test_digits_of_all_scripts() -> None:
     assert digits_of("a1,०٢-3") == "1023"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kept"),
+    [
+        ([("no number", "keine Zahl")], True),
+        ([], True),
+        ([("2 of 3", "2 von 3"), ("1,000 days", "1.000 Tage"), ("9 lives", "neun Leben")], True),
+        ([("4 0 3", "vier null drei"), ("1 2", "eins zwei"), ("7", "7")], False),
+        ([("3 1 2", "1 2 3")], False),  # put in order
+    ],
+)
+def test_whether_numbers_are_kept_is_what_most_pairs_do(pairs: list[tuple[str, str]], kept: bool) -> None:
+    assert are_kept(pairs) is kept
