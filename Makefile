@@ -18,7 +18,6 @@ UNSEEN  := "My brother is reading a good book." "Did you see Tom at the station?
 demo: $(VENV)/installed
 	@echo "1. Translate with models that come with it"
 	$(BIN)/transduce models
-	$(BIN)/transduce translate --from en --to twi "Good morning." "Where is the market?"
 	$(BIN)/transduce translate "Where is the station?" "I would like a cup of coffee." "My sister works in a hospital."
 	@echo
 	@echo "2. Train one: Tatoeba English-German, a small model, three minutes (Ctrl-C and make demo goes on)"
