@@ -20,6 +20,8 @@ MOST_JOINED = 3
 SHORTEST = 4
 """Letters of a word that is worth a slot; names and numbers may be shorter."""
 MARKS = ".!?…。！？"
+WEIGHTS = (5, 3, 3)
+"""How often each form is made: slots most of all, because copying them must be sure, not only likely."""
 PARTNERS = 2_000
 """Earlier pairs that one may be joined with: a corpus may be sorted, and neighbours alike."""
 
@@ -36,7 +38,7 @@ class Variants:
         self._random = random.Random(seed)
         self._partners: list[Pair] = []
         self._forms: list[Callable[[Pair], Pair | None]] = [self._slotted, self._joined, self._marred]
-        self._weights = [5, 3, 3]
+        self._weights = WEIGHTS
 
     def of(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
         """The variants of some of these pairs; a pair that lends itself to none has none."""

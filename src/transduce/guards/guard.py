@@ -11,7 +11,7 @@ from transduce.guards.draft import Assembly, Draft, Manner
 from transduce.guards.glossary import Glossary, is_there
 from transduce.guards.parts import Part, bare, edges, find_parts
 from transduce.guards.repetition import Repetition, may_repeat
-from transduce.guards.slots import at_start, filled, masked, restored
+from transduce.guards.slots import at_start, filled, restored
 from transduce.text import Vocabularies
 from transduce.text.numbers import lost_numbers
 from transduce.translation import Alternative, Flag
@@ -98,10 +98,6 @@ class Guard:
             kept = [part for part, term in draft.terms if term.is_kept]
             self._mask(draft, [*_fixed(draft.parts), *kept])
         return [filled(text[:start], parts), draft, filled(text[end:], _moved(parts, end))]
-
-    def text(self, draft: Draft) -> str:
-        """What is encoded of a draft: slots in place of parts, and no marks."""
-        return masked(draft)
 
     def ready(self, draft: Draft, ids: list[int]) -> bool:
         """Whether a draft can be decoded as these ids; if not, it is done or cut into pieces."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from transduce.confidence import Signs
 from transduce.guards.draft import Assembly, Draft, Manner
+from transduce.guards.slots import masked
 from transduce.text import Vocabularies, normalise
 from transduce.translation import Translation
 
@@ -100,7 +101,7 @@ class Sentences:
         """Batches of drafts that can be decoded, by manner; what is too long for that is cut."""
         ready: dict[Manner, list[Draft]] = {}
         while drafts:
-            rows = self._vocabularies.source.encode_batch([self._guard.text(draft) for draft in drafts])
+            rows = self._vocabularies.source.encode_batch([masked(draft) for draft in drafts])
             cut: list[Draft] = []
             for draft, row in zip(drafts, rows, strict=True):
                 if self._guard.ready(draft, row):
