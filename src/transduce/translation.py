@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Alternative", "Flag", "Translation"]
+from transduce.confidence import mean_confidence
+
+__all__ = ["Alternative", "Flag", "Translation", "joined"]
 
 
 @dataclass(frozen=True)
@@ -44,3 +47,17 @@ class Translation:
     """What could not be made good; empty for nearly every text."""
     redone: int = 0
     """How many sentences were decoded again because what came first was no good."""
+
+
+def joined(parts: Sequence[Sequence[Alternative]], join: Callable[[list[str]], str]) -> list[Alternative]:
+    """The ways to translate a text of several parts: the best of each together, then the second best, and so on.
+
+    A part that has fewer ways than others comes with its last one.
+    """
+    ways = []
+    for rank in range(max(map(len, parts), default=1)):
+        chosen = [part[min(rank, len(part) - 1)] for part in parts]
+        confidence = mean_confidence([(each.confidence, len(each.text)) for each in chosen])
+        score = sum((each.score for each in chosen), 0.0)
+        ways.append(Alternative(join([each.text for each in chosen]), score, confidence))
+    return ways

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from transduce.confidence import Signs, mean_confidence
-from transduce.translation import Alternative, Flag, Translation
+from transduce.confidence import Signs
+from transduce.translation import Alternative, Flag, Translation, joined
 
 if TYPE_CHECKING:
     from transduce.guards.glossary import Term
@@ -82,15 +82,12 @@ class Assembly:
                 found[0].text, found[0].score, found, found[0].confidence, draft.flags, draft.times_redone
             )
         drafts = [item for item in self.items if isinstance(item, Draft)]
-        ways = [item.found if isinstance(item, Draft) else [Alternative(item, 0.0)] for item in self.items]
-        alternatives = []
-        for rank in range(max(map(len, ways), default=1)):
-            chosen = [each[min(rank, len(each) - 1)] for each in ways]
-            text = "".join(each.text for each in chosen)
-            of_drafts = [each for each, item in zip(chosen, self.items, strict=True) if isinstance(item, Draft)]
-            confidence = mean_confidence([(each.confidence, len(each.text)) for each in of_drafts])
-            alternatives.append(Alternative(text, sum((each.score for each in chosen), 0.0), confidence))
+        alternatives = joined([draft.found for draft in drafts], self._put_together)
         flags = list(dict.fromkeys(flag for draft in drafts for flag in draft.flags))
         redone = sum(draft.times_redone for draft in drafts)
         best = alternatives[0]
         return Translation(best.text, best.score, alternatives, best.confidence, flags, redone)
+
+    def _put_together(self, translations: list[str]) -> str:
+        rest = iter(translations)
+        return "".join(next(rest) if isinstance(item, Draft) else item for item in self.items)

@@ -74,7 +74,7 @@ class Glossary:
             try:
                 glossary._add(*columns)
             except InputError as error:
-                first = f" (first in line {lines[key]})" if (key := _key(columns[0])) in lines else ""
+                first = f" The first is in line {lines[key]}." if (key := _key(columns[0])) in lines else ""
                 raise InputError(error.what + first, where=where, remedy=error.remedy) from error
             lines.setdefault(_key(columns[0]), number)
         glossary._sort()

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from transduce.confidence import mean_confidence
 from transduce.serve.detection import Guess, detect, detect_among
 from transduce.serve.limits import Refusal
 from transduce.serve.markup import Markup
@@ -28,7 +27,7 @@ from transduce.serve.messages import (
 from transduce.serve.reading import as_json, body_schema, read_json, validated
 from transduce.serve.service import Service, search_options
 from transduce.text.language_names import language_name
-from transduce.translator import Alternative, Translation
+from transduce.translation import Translation, joined
 
 __all__ = ["libretranslate"]
 
@@ -125,13 +124,7 @@ def _put_back(pages: list[Markup], found: list[Translation]) -> list[Translation
     texts, translations = iter(found), []
     for page in pages:
         inside = [next(texts) for _ in page.texts]
-        mine = [each.alternatives for each in inside]
-        ways = []
-        for rank in range(max(map(len, mine), default=1)):
-            chosen = [each[min(rank, len(each) - 1)] for each in mine]
-            confidence = mean_confidence([(each.confidence, len(each.text)) for each in chosen])
-            score = sum(each.score for each in chosen)
-            ways.append(Alternative(page.joined([each.text for each in chosen]), score, confidence))
+        ways = joined([each.alternatives for each in inside], page.joined)
         flags = [flag for each in inside for flag in each.warnings]
         translations.append(Translation(ways[0].text, ways[0].score, ways, ways[0].confidence, flags))
     return translations
