@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 import torch
@@ -57,6 +60,14 @@ class Service:
     @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
+
+    def use_up(self) -> None:
+        """Ask, as another caller from this machine, until it answers that this was too often."""
+        body, kind = json.dumps({"q": "Go."}).encode(), {"Content-Type": "application/json"}
+        with pytest.raises(HTTPError, match="429") as refused:
+            while True:
+                urlopen(Request(f"{self.url}/v1/translate", body, kind)).close()
+        refused.value.close()
 
     def stop(self) -> None:
         """Kill it, as a power cut would."""

@@ -118,3 +118,17 @@ def test_a_model_that_was_not_calibrated_shows_none(desk: Page) -> None:
     desk.locator("#source").fill(GOOD)
     expect(desk.locator(".word").first).to_be_visible()
     expect(desk.locator("#confidence")).to_be_hidden()
+
+
+def test_after_a_file_the_lines_that_the_model_is_unsure_of_are_named(sure: Page, translator: Translator) -> None:
+    lines = [GOOD, "", BAD, "Thank you.", f"{BAD} {BAD}"]
+    unsure = [number for number, line in enumerate(lines, 1) if (translator.translate(line).confidence or 1.0) < 0.4]
+    assert 0 < len(unsure) < 4
+    sure.get_by_role("tab", name="File").click()
+    sure.locator("#file").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": "\n".join(lines).encode()}
+    )
+    noun = "lines" if len(unsure) > 1 else "line"
+    expect(sure.locator(".file-card [role=status]")).to_have_text(
+        f"Done. Worth a look: {noun} {', '.join(map(str, unsure))}."
+    )

@@ -4,6 +4,11 @@ import { byId, element } from "./element.js";
 
 const LOW = 0.4; // less than half right, most of the time
 
+/** Whether a reader should look at a translation: the model trusts it little, or says what is wrong with it. */
+export function isDoubtful({ confidence, warnings }) {
+  return (typeof confidence === "number" && confidence < LOW) || Boolean(warnings?.length);
+}
+
 /** The confidence of some sentences together, the mean by length; null where one of them has none. */
 export function confidenceOf(sentences) {
   if (!sentences.length || sentences.some(({ confidence }) => typeof confidence !== "number")) return null;

@@ -6,6 +6,7 @@ import { inWords } from "./notices.js";
 import { FileError, checkLines, readLines, translateLines, translatedName } from "./text-file.js";
 
 const SHOWN_LINES = 8; // four of the file, and four translated
+const NAMED_LINES = 12;
 
 export class FileTab {
   /** `situation()` gives {direction, limits} as they are; `keyWanted(error)` resolves when the user gave a key. */
@@ -44,12 +45,12 @@ export class FileTab {
       checkLines(lines, limits);
       this.begin(file, lines);
       window.addEventListener("beforeunload", stay);
-      const translated = await translateLines(lines, direction, limits, {
+      const result = await translateLines(lines, direction, limits, {
         signal: controller.signal,
         done: this.progressed(lines, direction),
         trouble: (error) => this.wait(error),
       });
-      this.finish(file, translated, ends, direction);
+      this.finish(file, result, ends, direction);
     } catch (error) {
       if (controller !== this.controller) return;
       if (controller.signal.aborted) this.say("status", `${file.name}: cancelled.`);
@@ -104,13 +105,13 @@ export class FileTab {
     this.status.textContent = "Trying again…";
   }
 
-  finish(file, translated, ends, direction) {
+  finish(file, { translated, doubtful }, ends, direction) {
     URL.revokeObjectURL(this.link);
     const text = translated.map((line, index) => line + ends[index]).join("");
     this.link = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
     const name = translatedName(file.name, direction);
     this.cancel.remove();
-    this.status.textContent = "Done.";
+    this.status.textContent = `Done.${toLookAt(doubtful)}`;
     const download = element("a", { class: "download", href: this.link, download: name }, `Download ${name}`);
     this.status.after(download);
     if (this.container.contains(document.activeElement) || document.activeElement === document.body) download.focus();
@@ -123,6 +124,15 @@ export class FileTab {
 
 function again(act) {
   return element("button", { type: "button", class: "quiet", onclick: act }, "Try again");
+}
+
+/** Which lines the model is not sure of, in words; nothing where it is of all. */
+function toLookAt(numbers) {
+  if (!numbers.length) return "";
+  const named = numbers.slice(0, NAMED_LINES).map((number) => number.toLocaleString("en"));
+  const rest = numbers.length - named.length;
+  const more = rest ? ` and ${rest.toLocaleString("en")} more` : "";
+  return ` Worth a look: ${numbers.length > 1 ? "lines" : "line"} ${named.join(", ")}${more}.`;
 }
 
 function duration(seconds) {

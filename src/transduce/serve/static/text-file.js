@@ -1,6 +1,7 @@
 // A text file and its translation: lines stay lines, line ends stay what they were.
 
 import { translate } from "./api.js";
+import { isDoubtful } from "./confidence.js";
 import { lengthOf, requestsOf } from "./sentences.js";
 
 const MOST_TRIES = 100; // of one request: a server that is away comes back within minutes, or not at all
@@ -39,21 +40,23 @@ export function checkLines(lines, limits) {
 
 /**
  * Translate lines, a request at a time: `done(lines so far)` reports, `trouble(error)` resolves when it is worth trying
- * again, or throws.
+ * again, or throws. Gives {translated, doubtful}: the lines, and the numbers of those that a reader should look at.
  */
 export async function translateLines(lines, direction, limits, { signal, done, trouble }) {
   const translated = lines.map(() => "");
+  const doubtful = [];
   const wanted = lines.flatMap((line, index) => (line.trim() ? [index] : []));
   let next = 0;
   for (const texts of requestsOf(wanted.map((index) => lines[index]), limits)) {
     const answers = await persistently(() => ask(texts, direction, signal), signal, trouble);
-    for (const { text } of answers) {
-      translated[wanted[next]] = text;
+    for (const answer of answers) {
+      translated[wanted[next]] = answer.text;
+      if (isDoubtful(answer)) doubtful.push(wanted[next] + 1);
       next += 1;
     }
     done(next < wanted.length ? wanted[next] : lines.length, translated);
   }
-  return translated;
+  return { translated, doubtful };
 }
 
 function ask(texts, direction, signal) {
