@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -34,6 +34,11 @@ make <b>it</b>
 ```
 """
 MOST_SECONDS = 60
+
+
+def _ask_for_ever(request: Request) -> NoReturn:
+    while True:
+        urlopen(request).close()
 
 
 class Service:
@@ -64,9 +69,9 @@ class Service:
     def use_up(self) -> None:
         """Ask, as another caller from this machine, until it answers that this was too often."""
         body, kind = json.dumps({"q": "Go."}).encode(), {"Content-Type": "application/json"}
+        request = Request(f"{self.url}/v1/translate", body, kind)
         with pytest.raises(HTTPError, match="429") as refused:
-            while True:
-                urlopen(Request(f"{self.url}/v1/translate", body, kind)).close()
+            _ask_for_ever(request)
         refused.value.close()
 
     def stop(self) -> None:
@@ -118,8 +123,8 @@ def small_service() -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def busy_service() -> Iterator[Service]:
-    """One that answers a request every two seconds, after thirty at once."""
-    running = Service("en-de", "--max-texts", "1", "--requests-per-minute", "30")
+    """One that answers a request every five seconds, after twelve at once."""
+    running = Service("en-de", "--max-texts", "1", "--requests-per-minute", "12")
     yield running
     running.stop()
 

@@ -102,7 +102,7 @@ def test_when_the_server_is_busy_it_waits_and_goes_on(page: Page, trouble: Any, 
     page.get_by_role("tab", name="File").click()
     busy_service.use_up()
     choose(page, "notes.txt", b"Go.\n" * 2)
-    expect(page.locator(".file-card").get_by_role("status")).to_contain_text("at most 30 a minute. Goes on in")
+    expect(page.locator(".file-card").get_by_role("status")).to_contain_text("at most 12 a minute. Goes on in")
     _, content = downloaded(page)
     assert content.decode().count("\n") == 2
     assert "" not in content.decode().split("\n")[:-1]

@@ -64,7 +64,7 @@ def test_a_busy_server_is_asked_again_when_it_said_so(page: Page, trouble: Any, 
     expect(page.locator("#into")).to_have_value("de")
     busy_service.use_up()
     page.locator("#source").fill(SENTENCE)
-    words = "at most 30 a minute. The page tries again by itself."
+    words = "at most 12 a minute. The page tries again by itself."
     expect(notice(page, "busy").get_by_role("status")).to_contain_text(words)
     expect(page.locator(".countdown")).to_contain_text("s")
     expect(page.locator("#source")).to_have_value(SENTENCE)
