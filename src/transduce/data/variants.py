@@ -1,7 +1,8 @@
 """Pairs in another form: what people type and corpora lack, made of the corpus's own pairs.
 
 A model that has seen only single, tidy sentences falls apart on others. So some pairs are learned in another form as
-well: with slots for words (see `text.slots`), joined to longer texts, in capitals, without the final mark.
+well: with slots for words (see `text.slots`), joined to longer texts, in small letters, without the final mark. (Texts
+in capitals need none: they are read in small letters, see `guards.capitals`.)
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST_JOINED = 3
 SHORTEST = 4
 """Letters of a word that is worth a slot; names and numbers may be shorter."""
 MARKS = ".!?…。！？"
-WEIGHTS = (5, 3, 3)
+WEIGHTS = (5, 3, 2)
 """How often each form is made: slots most of all, because copying them must be sure, not only likely."""
 PARTNERS = 2_000
 """Earlier pairs that one may be joined with: a corpus may be sorted, and neighbours alike."""
@@ -80,11 +81,8 @@ class Variants:
         return Pair(" ".join(part.source for part in parts), " ".join(part.target for part in parts))
 
     def _marred(self, pair: Pair) -> Pair | None:
-        """All in capitals; or the source in lower case; or both without their final mark."""
-        way = self._random.randrange(3)
-        if way == 0:
-            return Pair(pair.source.upper(), pair.target.upper())
-        if way == 1:
+        """The source in small letters; or both without their final mark."""
+        if self._random.random() < 0.5:
             return Pair(pair.source.lower(), pair.target)
         if pair.source[-1:] in MARKS and pair.target[-1:] in MARKS:
             return Pair(pair.source.rstrip(MARKS), pair.target.rstrip(MARKS))

@@ -31,6 +31,8 @@ class Draft:
     """Terms of the glossary, in order."""
     prefix: list[int] = field(default_factory=list)
     """What its translation is to begin with."""
+    capitals: bool = False
+    """Whether it is in capitals, which the model does not know: it reads small letters instead."""
     depth: int = 0
     """How often it has been cut out of something larger."""
     slots: dict[str, Part] = field(default_factory=dict)

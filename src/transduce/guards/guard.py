@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from transduce.confidence import Confidence, Signs
+from transduce.guards.capitals import in_capitals, is_better_small
 from transduce.guards.draft import Assembly, Draft, Manner
 from transduce.guards.glossary import Glossary, is_there
 from transduce.guards.parts import Part, bare, edges, find_parts
@@ -85,14 +86,16 @@ class Guard:
             return [Draft(text, depth=depth, prefix=list(prefix))]
         parts = [part for part in find_parts(text) if self._numbers or part.kind != "number"]
         terms = self._glossary.find(text, parts) if self._glossary else []
+        capitals = not prefix and is_better_small(bare(text, parts) if parts else text, self._source)
         if not parts and not terms:
-            return [Draft(text, depth=depth, prefix=list(prefix))] if prefix or _has_words(text) else [text]
+            whole = Draft(text, depth=depth, prefix=list(prefix), capitals=capitals)
+            return [whole] if prefix or _has_words(text) else [text]
         fixed = _fixed(parts)
         start, end = (0, len(text)) if prefix else edges(text, parts)
         if not _has_words(bare(text, fixed)) and not prefix and not terms:
             return [filled(text, fixed)]
         inside = [part for part in parts if part.start >= start and part.end <= end]
-        draft = Draft(text[start:end], _moved(inside, start), depth=depth, prefix=list(prefix))
+        draft = Draft(text[start:end], _moved(inside, start), depth=depth, prefix=list(prefix), capitals=capitals)
         draft.terms = [(_moved([part], start)[0], term) for part, term in terms]
         if not prefix:
             kept = [part for part, term in draft.terms if term.is_kept]
@@ -337,6 +340,8 @@ class Guard:
 
     def _written(self, draft: Draft, text: str) -> str:
         """What was written for a draft, with its parts back in their slots."""
+        if draft.capitals:
+            text = in_capitals(text, (part.filling for part in _fixed(draft.parts)))
         if "⟦" in text:
             text = restored(draft, text)
         if draft.depth and self._active and text[-1:] in ENDINGS and draft.text[-1] not in ENDINGS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from transduce.guards.capitals import in_small_letters
 from transduce.guards.draft import Draft
 from transduce.guards.glossary import capitalised
 from transduce.guards.parts import Part
@@ -16,15 +17,16 @@ SLOT = re.compile(r"⟦\d{1,3}⟧")
 
 def masked(draft: Draft) -> str:
     """What a model reads of a draft: slots in place of parts, and no marks."""
+    text = draft.text if not draft.capitals else _small_around(draft)
     kept = [part for part in draft.parts if part.kind == "keep" and part not in draft.slots.values()]
     if not draft.slots and not kept:
-        return draft.text
+        return text
     # A slot is a word of its own to the model, also where a tag stands close to one.
     slots = []
     for slot, part in draft.slots.items():
         before, behind = _stuck(part, draft.text)
         slots.append(part._replace(filling=" " * before + slot + " " * behind))
-    return filled(draft.text, sorted([*slots, *kept]))
+    return filled(text, sorted([*slots, *kept]))
 
 
 def restored(draft: Draft, text: str) -> str:
@@ -68,6 +70,14 @@ def at_start(part: Part, draft: Draft) -> str:
     is_kept = part.filling == draft.text[part.start : part.end]
     changes = part.kind == "term" and not is_kept and not draft.depth and draft.text[:1].isupper()
     return capitalised(part.filling) if changes else part.filling
+
+
+def _small_around(draft: Draft) -> str:
+    """The draft's text in small letters, its parts as they are."""
+    text = in_small_letters(draft.text)
+    for part in draft.parts:
+        text = text[: part.start] + draft.text[part.start : part.end] + text[part.end :]
+    return text
 
 
 def _stuck(part: Part, source: str) -> tuple[bool, bool]:

@@ -68,7 +68,7 @@ class DataRecipe(_Part):
 
     variants: float = Field(default=0.0, ge=0, le=1)
     """Share of the pairs that are learned in another form as well, so that the model can bear what people type: joined
-    to longer texts, in capitals, without the final mark, and with slots for what must come through as it is (numbers,
+    to longer texts, in small letters, without the final mark, and with slots for what must come through as it is (numbers,
     addresses, terms of a glossary)."""
 
 
