@@ -67,9 +67,9 @@ class DataRecipe(_Part):
     """What is learned from besides the pairs as they are."""
 
     variants: float = Field(default=0.0, ge=0, le=1)
-    """Share of the pairs that are learned in another form as well, so that the model can bear what people type: joined
-    to longer texts, in small letters, without the final mark, and with slots for what must come through as it is (numbers,
-    addresses, terms of a glossary)."""
+    """Share of the pairs that are learned in another form as well, so that the model can bear what people type:
+    joined to longer texts, in small letters, without the final mark, and with slots for what must come through as it is
+    (numbers, addresses, terms of a glossary)."""
 
 
 class TrainingRecipe(_Part):
