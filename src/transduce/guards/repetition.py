@@ -89,7 +89,12 @@ class Repetition:
         """How often the source says the same at once; of numbers alone, which may be put in order, at all."""
         if not any(map(str.isalpha, self._source)):
             return max([1, *Counter(self._words).values()])
-        return max((_run_at(self._words, phrase)[0] for phrase in range(1, LONGEST_PHRASE + 1)), default=1)
+        single = _run_at(self._words, 1)[0]
+        # A word said three times is no reason to say a phrase three times.
+        return max(
+            [single if single > 3 else single - 1, 1]
+            + [_run_at(self._words, phrase)[0] for phrase in range(2, LONGEST_PHRASE + 1)]
+        )
 
     @cached_property
     def _often(self) -> int:

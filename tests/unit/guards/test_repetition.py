@@ -63,3 +63,9 @@ def test_what_is_cut_is_clean_and_not_gone(words: list[str]) -> None:
 def test_most_sentences_need_no_closer_look() -> None:
     assert not may_repeat([5, 6, 7, 5, 8, 6, 9])
     assert may_repeat([5, 5, 5, 5])
+
+
+def test_a_word_three_times_is_no_reason_to_say_a_phrase_three_times() -> None:
+    source = "the dog runs runs runs to my teacher"
+    assert Repetition(source).is_in("der Hund mit dem Lehrer mit dem Lehrer mit dem Lehrer")
+    assert not Repetition(source).is_in("der Hund rennt rennt rennt zu meinem Lehrer")
