@@ -19,6 +19,7 @@ demo: $(VENV)/installed
 	@echo "1. Translate with models that come with it"
 	$(BIN)/transduce models
 	$(BIN)/transduce translate "Where is the station?" "I would like a cup of coffee." "My sister works in a hospital."
+	$(BIN)/transduce translate --from en --to twi "I am hungry." "My sister works in a hospital."
 	@echo
 	@echo "2. Train one: Tatoeba English-German, a small model, three minutes (Ctrl-C and make demo goes on)"
 	$(BIN)/transduce train tatoeba-en-de -o $(DEMO) --minutes 3 $(SMALLER)
