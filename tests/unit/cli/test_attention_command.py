@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from transduce.bundle import Bundle, find_model
 from transduce.cli.main import main
 
 TEXT = "Where is the station?"
@@ -60,7 +61,8 @@ def test_json_is_all_that_is_printed(run: Run, tmp_path: Path) -> None:
     assert (code, error) == (0, "")
     found = json.loads(out)
     assert found["target"]["text"] == "Wo ist der Bahnhof?"
-    assert found["maps"]["cross"]["shape"][:2] == [4, 4]
+    shape = Bundle.open(find_model("en-de")).config.architecture
+    assert found["maps"]["cross"]["shape"][:2] == [shape["decoder_layers"], shape["heads"]]
     assert len(found["maps"]["cross"]["numbers"]) == 4
     assert list(tmp_path.iterdir()) == []
 
@@ -69,7 +71,7 @@ def test_json_is_all_that_is_printed(run: Run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["en-de", ""], "there is no text to look at. Give a sentence."),
-        (["en-de", TEXT, "--layer", "7"], "there is no layer 7: layers are counted from 1 to 4. Did you mean 4?"),
+        (["en-de", TEXT, "--layer", "7"], "there is no layer 7: layers are counted from 1 to 3. Did you mean 3?"),
         (["en-de", TEXT, "--head", "0"], "there is no head 0: heads are counted from 1 to 4. Did you mean 1?"),
         (
             ["en-de", TEXT, "--target", "de"],
