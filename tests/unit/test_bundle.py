@@ -18,7 +18,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from transduce.bundle import Bundle, BundleConfig
+from transduce.bundle import Bundle, BundleConfig, builtin_models
 from transduce.errors import BundleError
 from transduce.model import Transformer, TransformerConfig
 from transduce.text import Tokenizer, Vocabularies
@@ -319,7 +319,8 @@ def test_a_tokenizer_of_another_model_is_refused(path: Path) -> None:
 
 def test_a_directory_that_does_not_exist_is_answered_with_the_nearest_model(path: Path) -> None:
     (path.parent / "modle-notes").mkdir()
-    refused(path.parent / "modle", r"does not exist\. Did you mean 'model'\? Valid: en-de, model\.")
+    valid = ", ".join(sorted([*builtin_models(), "model"]))
+    refused(path.parent / "modle", rf"does not exist\. Did you mean 'model'\? Valid: {valid}\.")
 
 
 def test_a_directory_with_nothing_near_it_is_said_not_to_exist(tmp_path: Path) -> None:
