@@ -159,10 +159,12 @@ def _of(model: str) -> tuple[Vocabularies, Any]:
 
 
 @pytest.mark.parametrize("most", [1, 20, 512])
-def test_order_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    path = find_model("en-de")
-    vocabularies = Bundle.open(path).vocabularies()
-    fast = CTranslate2Engine(path / "ctranslate2", vocabularies, fallback=no_fallback)
+def test_order_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, most: int) -> None:
+    bundle = Bundle.open(find_model("en-de"))
+    vocabularies = bundle.vocabularies()
+    # In int8, a difference in the last digit of a float can be one of a whole step.
+    compile_model(bundle.model(), vocabularies, tmp_path / "float32", "float32")
+    fast = CTranslate2Engine(tmp_path / "float32", vocabularies, fallback=no_fallback)
     texts = [f"{subject} will {verb} the {thing}." for subject in ("We", "My sister") for verb in ("buy", "sell", "see")
              for thing in ("house", "new car", "doctor in the hospital next week")]  # fmt: skip
     sources = vocabularies.source.encode_batch(texts)
@@ -174,7 +176,7 @@ def test_order_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch, most:
     later, sooner = second(), first()  # in whatever order they are asked for
     together = [best for (best,) in sooner + later]
     assert [best.tokens for best in together] == [alone[index].tokens for index in order]
-    assert [best.score for best in together] == pytest.approx([alone[index].score for index in order], abs=1e-3)
+    assert [best.score for best in together] == pytest.approx([alone[index].score for index in order], abs=1e-4)
     assert len({tuple(best.tokens) for best in together}) > 12  # or it could not have told their order
     assert fast.decode([], options) == []
 
