@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ TRANSLATED = "I am tired."
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "transduce", *arguments],
-        cwd=cwd, capture_output=True, text=True, encoding="utf-8", check=False,
+        cwd=cwd, capture_output=True, text=True, encoding="utf-8", check=False, env={**os.environ, "COLUMNS": "120"},
     )  # fmt: skip
 
 
