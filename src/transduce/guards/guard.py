@@ -341,7 +341,8 @@ class Guard:
     def _written(self, draft: Draft, text: str) -> str:
         """What was written for a draft, with its parts back in their slots."""
         if draft.capitals:
-            text = in_capitals(text, (part.filling for part in _fixed(draft.parts)))
+            masked = draft.slots.values()  # what stands in a slot is not in the text yet
+            text = in_capitals(text, (part.filling for part in _fixed(draft.parts) if part not in masked))
         if "⟦" in text:
             text = restored(draft, text)
         if draft.depth and self._active and text[-1:] in ENDINGS and draft.text[-1] not in ENDINGS:

@@ -51,3 +51,7 @@ def test_letters_change_one_by_one() -> None:
     assert in_small_letters("“İSTANBUL IST GROSS”") == "“İstanbul ist gross”"
     assert in_small_letters("3 KG ÄPFEL") == "3 Kg äpfel"
     assert in_capitals("Die Straße: <b>hier</b>", ["<b>", "</b>"]) == "DIE STRASSE: <b>HIER</b>"
+
+
+def test_what_is_kept_is_not_looked_for_inside_other_words(translator: Translator) -> None:
+    assert translator.translate("THE <keep>e</keep> IS HERE.").text.count("e") == 1
