@@ -20,8 +20,8 @@ __all__ = [
 NormPosition = Literal["post", "pre"]
 Norm = Literal["layer", "rms"]
 PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
-Activation = Literal["relu", "gelu", "silu", "reglu", "geglu", "swiglu"]
-Tying = Literal["all", "target", "none"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "geglu_tanh", "swiglu"]
+Tying = Literal["all", "embeddings", "target", "none"]
 Initialisation = Literal["auto", "xavier", "depth_scaled"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -35,7 +35,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 Shape = TypeVar("Shape", bound="TransformerConfig")
 
-UNSET = {"target_vocab_size", "key_value_heads", "d_k", "d_v"}
+UNSET = {"target_vocab_size", "key_value_heads", "d_k", "d_v", "decoder_heads", "decoder_d_ff"}
 """Sizes that may be left unset."""
 
 SMALLEST = dict.fromkeys(UNSET, 1) | {
@@ -79,6 +79,10 @@ class TransformerConfig:
     """Width of queries and keys in a head; d_model / heads if unset."""
     d_v: int | None = None
     """Width of values in a head; d_model / heads if unset."""
+    decoder_heads: int | None = None
+    """Heads of the decoder where it has other than `heads`."""
+    decoder_d_ff: int | None = None
+    """Inner width of the decoder's feed-forward networks where it is other than `d_ff`."""
     dropout: float = 0.1
     """P_drop: on each sub-layer's output and on the sum of embedding and position (§5.4)."""
     attention_dropout: float = 0.0
@@ -86,7 +90,7 @@ class TransformerConfig:
     activation_dropout: float = 0.0
     """Dropout inside the feed-forward network; not in the paper."""
     activation: Activation = "relu"
-    """Of the feed-forward network; reglu, geglu and swiglu are the gated forms."""
+    """Of the feed-forward network; reglu, geglu and swiglu are the gated forms, `_tanh` computes gelu by a tanh."""
     norm: Norm = "layer"
     """LayerNorm or RMSNorm."""
     norm_position: NormPosition = "post"
@@ -106,9 +110,14 @@ class TransformerConfig:
     feedforward_bias: bool = True
     """b₁ and b₂ of equation 2."""
     tying: Tying = "all"
-    """One matrix for both embeddings and the output (`all`, the paper), target and output only, or none."""
+    """One matrix for both embeddings and the output (`all`, the paper), for two of the three (`embeddings`, or `target`
+    and the output), or none."""
     scale_embeddings: bool = True
     """Multiply embeddings by √d_model (§3.4)."""
+    embedding_norm: bool = False
+    """Normalise the sum of embedding and position, as BERT and BART do; not in the paper."""
+    logits_bias: bool = False
+    """A bias of each token in the output; not in the paper."""
     initialisation: Initialisation = "auto"
     """`auto` is depth-scaled Xavier for post-norm, which trains at any depth, and plain Xavier for pre-norm."""
     pad_id: int = 0
@@ -166,6 +175,19 @@ class TransformerConfig:
         return self.key_value_heads if self.key_value_heads is not None else self.heads
 
     @property
+    def ties_output(self) -> bool:
+        """Whether the output's matrix is that of the (target's) embedding."""
+        return self.tying in ("all", "target")
+
+    @property
+    def decoder_side(self: Shape) -> Shape:
+        """The shape of the decoder's layers: that of the encoder's, unless the config sets them apart."""
+        if self.decoder_heads is None and self.decoder_d_ff is None:
+            return self
+        heads, d_ff = self.decoder_heads or self.heads, self.decoder_d_ff or self.d_ff
+        return replace(self, heads=heads, d_ff=d_ff, decoder_heads=None, decoder_d_ff=None)
+
+    @property
     def output_size(self) -> int:
         """Number of target ids: the width of the logits."""
         return self.target_vocab_size if self.target_vocab_size is not None else self.vocab_size
@@ -175,9 +197,10 @@ class TransformerConfig:
         self._check_sizes()
         self._check_heads()
         self._check_special_ids()
-        if self.target_vocab_size is not None and self.tying == "all":
+        _ = self.decoder_side  # whose heads are checked like these
+        if self.target_vocab_size is not None and self.tying in ("all", "embeddings"):
             raise ConfigError(
-                f"tying='all' shares one matrix between source and target, but target_vocab_size="
+                f"tying={self.tying!r} shares one matrix between source and target, but target_vocab_size="
                 f"{self.target_vocab_size} sets their vocabularies apart.",
                 remedy="Use tying='target', or leave target_vocab_size unset.",
             )
@@ -218,11 +241,9 @@ class TransformerConfig:
 
     def _check_heads(self) -> None:
         if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
-            divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
-            close = min(divisors, key=lambda h: (abs(h - self.heads), -h))
             raise ConfigError(
                 f"d_model={self.d_model} is not divisible by heads={self.heads}.",
-                remedy=f"Use heads={close}, or set d_k and d_v yourself.",
+                remedy=f"Use heads={_close_divisor(self.d_model, self.heads)}, or set d_k and d_v yourself.",
             )
         if self.heads % self.key_value_groups:
             raise ConfigError(
@@ -249,8 +270,17 @@ class TransformerConfig:
                     f"{name}={value!r} lies outside the vocabulary of {size} ids.",
                     remedy=f"Use an id from 0 to {size - 1}.",
                 )
-        if self.eos_id in (self.pad_id, self.bos_id):
+        if self.eos_id == self.pad_id:  # the start may be either: where a model reads it, nothing else can stand
             raise ConfigError(
-                f"eos_id={self.eos_id} is also pad_id or bos_id.",
+                f"eos_id={self.eos_id} is also pad_id.",
                 remedy="The end of a sentence needs an id of its own.",
             )
+
+
+def _close_divisor(number: int, wanted: int) -> int:
+    """The divisor of a number that is closest to what was wanted, the larger of two; 1 where it is far to the next."""
+    for distance in range(min(wanted, 4096)):
+        for divisor in (wanted + distance, wanted - distance):
+            if number % divisor == 0:
+                return divisor
+    return 1

@@ -22,6 +22,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        config = config.decoder_side
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.norm = make_norm(config) if config.norm_position == "pre" else nn.Identity()
         self.positions = AttentionPositions(config, bidirectional=False)

@@ -40,8 +40,8 @@ class LanguageModel(Writer):
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.decoder_layers))
         self.norm = make_norm(config) if config.norm_position == "pre" else nn.Identity()
         self.positions = AttentionPositions(config, bidirectional=False)
-        self.projection = nn.Linear(config.d_model, config.vocab_size, bias=False)
-        if config.tying != "none":
+        self.projection = nn.Linear(config.d_model, config.vocab_size, bias=config.logits_bias)
+        if config.ties_output:
             self.projection.weight = tokens.weight
         initialise(self, config)
 

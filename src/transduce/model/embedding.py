@@ -9,19 +9,21 @@ from torch import Tensor, nn
 
 from transduce.model.config import TransformerConfig
 from transduce.model.dropout import Dropout
+from transduce.model.layers import make_norm
 from transduce.model.positions import make_added_positions
 
 __all__ = ["Embedding", "token_table"]
 
 
 class Embedding(nn.Module):
-    """Dropout(√d_model · E[ids] + PE). Several of these may share one token matrix E."""
+    """Dropout(√d_model · E[ids] + PE), normalised first if the config says so. Several may share one token matrix E."""
 
     def __init__(self, config: TransformerConfig, tokens: nn.Embedding) -> None:
         super().__init__()
         self.tokens = tokens
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
         self.positions = make_added_positions(config)
+        self.norm = make_norm(config) if config.embedding_norm else nn.Identity()
         self.dropout = Dropout(config.dropout)
 
     def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
@@ -29,7 +31,7 @@ class Embedding(nn.Module):
         x_BTD: Tensor = self.tokens(ids_BT) * self.scale
         if self.positions is not None:
             x_BTD = self.positions(x_BTD, start)
-        y_BTD: Tensor = self.dropout(x_BTD)
+        y_BTD: Tensor = self.dropout(self.norm(x_BTD))
         return y_BTD
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -12,12 +13,16 @@ from transduce.model.dropout import Dropout
 
 __all__ = ["FeedForward"]
 
+gelu_tanh = partial(F.gelu, approximate="tanh")
+
 ACTIVATIONS: dict[Activation, tuple[Callable[[Tensor], Tensor], bool]] = {
     "relu": (F.relu, False),
     "gelu": (F.gelu, False),
+    "gelu_tanh": (gelu_tanh, False),
     "silu": (F.silu, False),
     "reglu": (F.relu, True),
     "geglu": (F.gelu, True),
+    "geglu_tanh": (gelu_tanh, True),
     "swiglu": (F.silu, True),
 }
 """The function, and whether it gates a second projection."""

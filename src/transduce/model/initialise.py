@@ -31,6 +31,9 @@ def initialise(model: nn.Module, config: TransformerConfig) -> None:
         # What is left are token, position and distance tables. Without storage there is nothing to draw.
         if parameter not in in_layers and parameter.dim() == 2 and not parameter.is_meta:
             nn.init.normal_(parameter, std=config.d_model**-0.5)
+    for linear in (module for module in model.modules() if isinstance(module, nn.Linear)):
+        if linear.bias is not None and linear.bias not in in_layers:
+            nn.init.zeros_(linear.bias)
 
 
 def _scales_by_depth(config: TransformerConfig) -> bool:

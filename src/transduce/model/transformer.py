@@ -51,13 +51,14 @@ class Transformer(Writer):
         super().__init__()
         self.config = config
         source_tokens = token_table(config.vocab_size, config.d_model)
-        target_tokens = source_tokens if config.tying == "all" else token_table(config.output_size, config.d_model)
+        shared = config.tying in ("all", "embeddings")
+        target_tokens = source_tokens if shared else token_table(config.output_size, config.d_model)
         self.source_embedding = Embedding(config, source_tokens)
         self.target_embedding = Embedding(config, target_tokens)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.projection = nn.Linear(config.d_model, config.output_size, bias=False)
-        if config.tying != "none":
+        self.projection = nn.Linear(config.d_model, config.output_size, bias=config.logits_bias)
+        if config.ties_output:
             self.projection.weight = target_tokens.weight
         initialise(self, config)
 

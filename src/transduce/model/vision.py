@@ -80,7 +80,7 @@ class VisionTransformer(nn.Module):
         self.positions = make_added_positions(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
-        self.projection = nn.Linear(config.d_model, config.labels, bias=False)
+        self.projection = nn.Linear(config.d_model, config.labels, bias=config.logits_bias)
         initialise(self, config)
 
     def forward(self, pictures: Tensor) -> Tensor:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 __all__ = ["LossSum", "agreement", "regularised_loss", "smoothed_cross_entropy"]
 
@@ -43,16 +44,29 @@ def smoothed_cross_entropy(
 
 
 def regularised_loss(
-    forward: Callable[[], Tensor], weight_VD: Tensor, labels_BT: Tensor, pad_id: int, smoothing: float, r_drop: float
+    forward: Callable[[], Tensor],
+    projection: nn.Linear,
+    labels_BT: Tensor,
+    pad_id: int,
+    smoothing: float,
+    r_drop: float,
 ) -> LossSum:
     """Smoothed cross-entropy of what `forward` gives; with R-Drop of two such passes, and how far they are apart."""
-    one = forward()
-    part = smoothed_cross_entropy(one.float(), weight_VD, labels_BT, pad_id, smoothing)
+    weight_VD = projection.weight
+    if projection.bias is not None:  # xW + b is (x, 1) times W with b below it
+        weight_VD = torch.cat((weight_VD, projection.bias.unsqueeze(1)), dim=1)
+
+    def hidden() -> Tensor:
+        x_BTD = forward().float()
+        return x_BTD if projection.bias is None else F.pad(x_BTD, (0, 1), value=1.0)
+
+    one = hidden()
+    part = smoothed_cross_entropy(one, weight_VD, labels_BT, pad_id, smoothing)
     if not r_drop:
         return part
-    other = forward()
-    second = smoothed_cross_entropy(other.float(), weight_VD, labels_BT, pad_id, smoothing)
-    apart = agreement(one.float(), other.float(), weight_VD, labels_BT, pad_id)
+    other = hidden()
+    second = smoothed_cross_entropy(other, weight_VD, labels_BT, pad_id, smoothing)
+    apart = agreement(one, other, weight_VD, labels_BT, pad_id)
     return LossSum((part.loss + second.loss) / 2 + r_drop * apart, part.nll, part.tokens)
 
 

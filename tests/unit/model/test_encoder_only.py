@@ -14,6 +14,8 @@ from transduce.model.encoder_only import EncoderConfig, EncoderOnly
 
 VOCABULARY = 17
 HEADS: list[dict[str, Any]] = [{"head": "masked"}, {"head": "sentence", "labels": 3}, {"head": "token", "labels": 2}]
+HEADS += [{"head": "masked", "head_transform": True, "embedding_norm": True, "logits_bias": True}]
+HEADS += [{"head": "sentence", "labels": 3, "pooling": "first", "logits_bias": True}]  # these two are BERT's
 POSITIONS = ["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
 LENGTHS = (7, 5, 1)
 

@@ -23,6 +23,8 @@ KINDS: list[dict[str, Any]] = [
     {"positions": "none", "activation": "silu", "tying": "all"},
     {"key_value_heads": 2, "d_k": 6, "d_v": 10, "activation": "reglu"},
     {"encoder_layers": 3, "decoder_layers": 1, "target_vocab_size": 11, "tying": "target"},
+    {"embedding_norm": True, "logits_bias": True, "activation": "gelu_tanh", "tying": "embeddings"},
+    {"decoder_heads": 2, "decoder_d_ff": 20, "positions": "relative", "activation": "geglu_tanh"},
 ]
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: " ".join(map(str, kind.values())) or "paper")
@@ -140,9 +142,10 @@ def test_attention_weights_of_every_layer_and_head_sum_to_one(
     for part, (queries, keys) in shapes.items():
         layers = getattr(record, part)
         assert len(layers) == (config.encoder_layers if part == "encoder" else config.decoder_layers)
+        heads = config.heads if part == "encoder" else config.decoder_heads or config.heads
         for weights in layers:
-            assert weights.shape == (3, config.heads, queries, keys)
-            close(weights.sum(-1), torch.ones(3, config.heads, queries))
+            assert weights.shape == (3, heads, queries, keys)
+            close(weights.sum(-1), torch.ones(3, heads, queries))
     assert (record.cross[0][2, :, :, 1:] == 0).all(), "padding gets no attention"
     assert (record.decoder[0].triu(1) == 0).all(), "the future gets no attention"
 
@@ -232,3 +235,30 @@ def test_wrong_input_is_named_with_its_remedy(model: Transformer, source: Any, t
 
     with pytest.raises(InputError, match=message):
         model(ids(source), ids(target))
+
+
+def test_the_decoder_can_have_other_heads_and_another_width(make_model: Callable[..., Transformer]) -> None:
+    model = make_model(heads=4, d_ff=32, decoder_heads=2, decoder_d_ff=20)
+    _, record = model.with_attention(torch.full((1, 3), 4), torch.full((1, 5), 4))
+    assert {weights.size(1) for weights in record.encoder} == {4}
+    assert {weights.size(1) for weights in (*record.decoder, *record.cross)} == {2}
+    assert model.encoder.layers[0].feedforward.inner.weight.shape == (32, 16)
+    assert model.decoder.layers[0].feedforward.inner.weight.shape == (20, 16)
+
+
+def test_a_bias_of_logits_starts_with_nothing_to_say() -> None:
+    config = TransformerConfig.tiny(20, logits_bias=True)
+    assert not Transformer(config).projection.bias.any()
+
+
+def test_two_of_three_matrices_can_be_one() -> None:
+    model = Transformer(TransformerConfig.tiny(20, tying="embeddings"))
+    assert model.source_embedding.tokens.weight is model.target_embedding.tokens.weight
+    assert model.projection.weight is not model.target_embedding.tokens.weight
+
+
+def test_embeddings_are_normalised_with_their_positions_if_asked_to() -> None:
+    model = Transformer(TransformerConfig.tiny(20, embedding_norm=True)).eval()
+    x = model.source_embedding(torch.tensor([[3, 4, 5]]))
+    close(x.mean(-1), torch.zeros(1, 3))
+    close(x.var(-1, unbiased=False), torch.ones(1, 3))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from transduce.training.loss import CHUNK, agreement, smoothed_cross_entropy
+from transduce.training.loss import CHUNK, agreement, regularised_loss, smoothed_cross_entropy
 
 PAD = 0
 
@@ -80,3 +81,24 @@ def test_passes_that_agree_cost_nothing() -> None:
     assert agreement(hidden, hidden, weight, torch.ones(2, 3, dtype=torch.long), PAD).item() == pytest.approx(
         0, abs=1e-5
     )
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 0.7])
+def test_a_bias_of_logits_is_learned_with_them(r_drop: float) -> None:
+    projection = nn.Linear(8, 20)
+    passes = [torch.randn(2, 4, 8, requires_grad=True) for _ in range(2)]
+    labels = torch.tensor([[3, 4, 5, 6], [7, 8, PAD, PAD]])
+    given = iter(passes)
+    ours = regularised_loss(lambda: next(given), projection, labels, PAD, 0.1, r_drop)
+    real = labels != PAD
+    logits = [projection(each[real]) for each in passes]
+    theirs = [F.cross_entropy(each, labels[real], label_smoothing=0.1, reduction="sum") for each in logits]
+    expected = theirs[0]
+    if r_drop:
+        p, q = (each.log_softmax(-1) for each in logits)
+        apart = F.kl_div(q, p, log_target=True, reduction="sum") + F.kl_div(p, q, log_target=True, reduction="sum")
+        expected = (theirs[0] + theirs[1]) / 2 + r_drop * apart / 2
+    torch.testing.assert_close(ours.loss, expected, rtol=1e-5, atol=1e-4)
+    learned = (projection.weight, projection.bias, passes[0])
+    for one, other in zip(torch.autograd.grad(ours.loss, learned), torch.autograd.grad(expected, learned), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
