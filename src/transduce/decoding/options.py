@@ -36,6 +36,9 @@ class DecodingOptions:
     """See `max_length_ratio`."""
     min_length: int = 0
     """Tokens to write before the sentence may end."""
+    start: Sequence[int] = ()
+    """Tokens that the model reads behind the first one and before it writes, such as the tag of a language. They are no
+    part of what is written, of its length or of its score."""
     prefix: Sequence[int] | Sequence[Sequence[int]] = ()
     """Tokens every hypothesis starts with; or one such sequence per sentence."""
     suppress: Sequence[int] = ()

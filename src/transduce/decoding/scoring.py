@@ -49,12 +49,13 @@ def score(
     if not targets:
         return []
     lengths = torch.tensor([len(target) for target in targets])
-    width = int(lengths.max())
+    width, start = int(lengths.max()), [stepper.bos_id, *options.start]
     padded = [[*target, *[stepper.pad_id] * (width - len(target))] for target in targets]
     with evaluating(stepper):
         tokens_BT = torch.tensor(padded, device=source_ids.device)
-        inputs_BT = torch.cat((torch.full_like(tokens_BT[:, :1], stepper.bos_id), tokens_BT[:, :-1]), dim=1)
-        logits_BTV = stepper.step(stepper.prefill(source_ids, width), inputs_BT)
+        start_BR = torch.tensor([start], device=source_ids.device).expand(len(targets), -1)
+        inputs_BT = torch.cat((start_BR, tokens_BT[:, :-1]), dim=1)
+        logits_BTV = stepper.step(stepper.prefill(source_ids, inputs_BT.size(1)), inputs_BT)[:, len(start) - 1 :]
         scores_BT = logits_BTV.float().log_softmax(-1).gather(-1, tokens_BT.unsqueeze(-1)).squeeze(-1)
     token_scores = [row[:length] for row, length in zip(scores_BT.tolist(), lengths.tolist(), strict=True)]
     penalties = length_penalty(lengths, options).tolist()

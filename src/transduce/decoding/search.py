@@ -49,6 +49,7 @@ def decode(
     _check_batch(source_ids)
     if len(source_ids) == 0:
         return []
+    check_tokens(stepper, [options.start], "start")
     limits = _limits(stepper, source_ids, options)
     prefixes = _prefixes(stepper, options, limits)
     check_tokens(stepper, [options.suppress], "suppress")
@@ -60,7 +61,7 @@ def decode(
         numbers_BNL = None
         if options.sampling:
             numbers_BNL = random_numbers(source_ids, stepper.pad_id, limits, options)
-        state = stepper.prefill(source_ids, capacity=max(limits))
+        state = stepper.prefill(source_ids, capacity=len(options.start) + max(limits))
         logits = _start(stepper, state, beams, prefixes)
         while True:
             log_probs_BKV = _log_probabilities(logits, beams)
@@ -82,11 +83,12 @@ def decode(
 def _start(stepper: Stepper[State], state: State, beams: Beams, prefixes: list[list[int]]) -> Tensor:
     """Read at once what all prefixes have in length; returns the logits [B,1,V] of what comes next."""
     shared = min(len(prefix) for prefix in prefixes)
-    tokens_BT = torch.tensor([[stepper.bos_id, *prefix[:shared]] for prefix in prefixes], device=beams.limits_B.device)
+    read = [stepper.bos_id, *beams.options.start]
+    tokens_BT = torch.tensor([[*read, *prefix[:shared]] for prefix in prefixes], device=beams.limits_B.device)
     logits_BTV = stepper.step(state, tokens_BT)
     if shared:
-        written = tokens_BT[:, 1:]
-        scores = logits_BTV[:, :-1].float().log_softmax(-1).gather(-1, written.unsqueeze(-1)).squeeze(-1)
+        written = tokens_BT[:, len(read) :]
+        scores = logits_BTV[:, len(read) - 1 : -1].float().log_softmax(-1).gather(-1, written.unsqueeze(-1)).squeeze(-1)
         beams.start_with(written, scores)
     return logits_BTV[:, -1:]
 
@@ -151,6 +153,7 @@ def _check_batch(source_ids: Tensor) -> None:
 def _limits(stepper: Stepper[State], source_ids: Tensor, options: DecodingOptions) -> list[int]:
     """The longest output of each sentence, end of sentence included."""
     limits = []
+    places = stepper.max_target_length and stepper.max_target_length - len(options.start)
     for index, length in enumerate((source_ids != stepper.pad_id).sum(1).tolist()):
         if length == 0:
             raise InputError(f"sentence {index} of the batch is empty.", remedy="Leave empty sentences out.")
@@ -161,7 +164,7 @@ def _limits(stepper: Stepper[State], source_ids: Tensor, options: DecodingOption
                 f"max_length_extra={options.max_length_extra} leave none to write.",
                 remedy="Raise one of them.",
             )
-        limits.append(min(limit, stepper.max_target_length or limit))
+        limits.append(min(limit, places or limit))
     return limits
 
 
