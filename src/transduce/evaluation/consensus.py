@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 __all__ = ["agreement", "by_consensus"]
 
 LONGEST_NGRAM = 6
-BETA = 2.0
-"""Recall counts twice as much as precision, as in chrF2."""
+BETA = 1.0
+"""Recall counts as much as precision. In chrF2, the metric, it counts twice, and what is longest wins (docs/log.md)."""
 
 
 def by_consensus(texts: Sequence[str], scores: Sequence[float] | None = None) -> list[int]:
@@ -32,7 +32,7 @@ def by_consensus(texts: Sequence[str], scores: Sequence[float] | None = None) ->
 
 
 def agreement(texts: Sequence[str]) -> NDArray[np.float64]:
-    """chrF2 from 0 to 100 of every text (row) if every text (column) were its reference, as sacreBLEU computes it."""
+    """chrF1 from 0 to 100 of every text (row) if every text (column) were its reference, as sacreBLEU computes it."""
     bare = ["".join(text.split()) for text in texts]
     count = len(bare)
     owners = np.repeat(np.arange(count), [len(text) for text in bare])

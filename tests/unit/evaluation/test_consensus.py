@@ -26,7 +26,7 @@ SENTENCES = [
 
 
 def sacrebleus(texts: list[str]) -> np.ndarray:
-    return np.array([[sacrebleu.sentence_chrf(text, [other]).score for other in texts] for text in texts])
+    return np.array([[sacrebleu.sentence_chrf(text, [other], beta=1).score for other in texts] for text in texts])
 
 
 def test_agreement_is_sacrebleus_sentence_chrf() -> None:
