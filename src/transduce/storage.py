@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
-from transduce.errors import StorageError
+from transduce.errors import InputError, StorageError
 
-__all__ = ["file_digest", "storage_errors", "sync", "write_aside", "write_whole"]
+__all__ = [
+    "check_replaceable",
+    "directory_aside",
+    "file_digest",
+    "storage_errors",
+    "sync",
+    "write_aside",
+    "write_whole",
+]
 
 FULL = {
     errno.ENOSPC: "the disk is full",
@@ -59,6 +68,35 @@ def write_aside(path: Path, contents: bytes) -> Path:
         aside.unlink(missing_ok=True)  # half a file would fill the disk further
         raise
     return aside
+
+
+@contextmanager
+def directory_aside(path: Path, known_by: Collection[str], what: str) -> Iterator[Path]:
+    """A directory to fill: it takes the place of `path` when the block ends, and nothing is left of it on an error.
+
+    What is there already is replaced only if `check_replaceable` has nothing against it.
+    """
+    check_replaceable(path, known_by, what)
+    aside = path.with_name(f".{path.name}.part")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    try:
+        yield aside
+        if path.is_dir():
+            shutil.rmtree(path)
+        aside.rename(path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def check_replaceable(path: Path, known_by: Collection[str], what: str) -> None:
+    """Refuse a directory that has something in it but none of the files by which `what` is known: it is not ours."""
+    if path.is_dir() and any(path.iterdir()) and not any((path / name).is_file() for name in known_by):
+        raise InputError(
+            f"this directory holds something else than {what}.",
+            where=str(path),
+            remedy="Give another: what is there would be lost.",
+        )
 
 
 def sync(path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from transduce.errors import StorageError
-from transduce.storage import storage_errors, write_whole
+from transduce.errors import InputError, StorageError
+from transduce.storage import directory_aside, storage_errors, write_whole
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,22 @@ def test_a_file_is_replaced_whole_and_a_failure_leaves_the_old_one(tmp_path: Pat
     with pytest.raises(OSError, match="recipe"):
         write_whole(path, b"newer")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_directory_appears_whole_and_takes_the_place_of_its_like_only(tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    with directory_aside(output, ("model.bin",), "a compiled model") as aside:
+        (aside / "model.bin").write_bytes(b"old")
+        assert not output.exists()
+    with pytest.raises(FileNotFoundError), directory_aside(output, ("model.bin",), "a compiled model") as aside:
+        (aside / "no such folder" / "model.bin").write_bytes(b"half")
+    assert (output / "model.bin").read_bytes() == b"old"
+    with directory_aside(output, ("model.bin",), "a compiled model") as aside:
+        (aside / "model.bin").write_bytes(b"new")
+    assert (output / "model.bin").read_bytes() == b"new"
+    with (
+        pytest.raises(InputError, match="something else than graphs"),
+        directory_aside(output, ("encoder.onnx",), "graphs"),
+    ):
+        pytest.fail("it would have been filled")
+    assert [each.name for each in tmp_path.rglob("*")] == ["model", "model.bin"]

@@ -26,6 +26,7 @@ from transduce.errors import InputError
 from transduce.storage import file_digest, write_whole
 from transduce.text import Tokenizer
 from transduce.text.tokenizer import EOS, SubwordKind
+from transduce.text.vocabularies import read_vocabulary, vocabulary_of
 
 __all__ = [
     "ExamplePreparation",
@@ -108,7 +109,7 @@ def prepare_examples(
         contents = {"fingerprint": preparation.fingerprint(), "labels": labels}
         write_whole(summary, json.dumps(contents, ensure_ascii=False).encode())
     labels = json.loads(summary.read_text(encoding="utf-8"))["labels"]
-    vocabulary = Tokenizer.load(directory / "tokenizer.model")
+    vocabulary = read_vocabulary(directory / "tokenizer.model")
     return PreparedExamples(vocabulary, Pairs(directory / "train"), Pairs(directory / "dev"), labels)
 
 
@@ -160,7 +161,7 @@ def _write(preparation: ExamplePreparation, directory: Path, report: Report) -> 
     _check_labels(dev, labels, preparation)
     report("learning the vocabulary", len(train))
     if preparation.vocabulary is not None:
-        vocabulary = Tokenizer(preparation.vocabulary)
+        vocabulary = vocabulary_of(preparation.vocabulary)
     else:
         vocabulary = Tokenizer.learn(
             (example.text for example in train),

@@ -26,6 +26,7 @@ from transduce.data.variants import Variants
 from transduce.errors import ConfigError, InputError, nearest
 from transduce.storage import file_digest
 from transduce.text import Normalisation, Vocabularies, normalise
+from transduce.text.languages import same_language
 from transduce.text.slots import SLOT_SYMBOLS
 from transduce.text.tokenizer import SubwordKind
 
@@ -93,8 +94,11 @@ class Preparation:
         return list(dict.fromkeys(filter(None, targets)))
 
     def language(self, corpus: Corpus) -> str | None:
-        """The language whose tag stands before the sources of a corpus."""
-        return corpus.direction.target if self.language_tags else None
+        """The language whose tag stands before the sources of a corpus, or before what is to be written of them."""
+        target = corpus.direction.target
+        if self.language_tags or target is None or self.vocabularies is None:
+            return target if self.language_tags else None
+        return same_language(target, self.vocabularies.languages)
 
     @property
     def normalisation(self) -> Normalisation:
@@ -270,7 +274,7 @@ def _pairs(preparation: Preparation, corpus: Corpus) -> Iterator[Pair]:
 
 def _encode(vocabularies: Vocabularies, pairs: list[Pair], language: str | None, writer: PairWriter) -> None:
     sources = vocabularies.encode_sources([pair.source for pair in pairs], language)
-    targets = vocabularies.target.encode_batch([pair.target for pair in pairs])
+    targets = vocabularies.encode_targets([pair.target for pair in pairs], language)
     for source, target in zip(sources, targets, strict=True):
         writer.write(source, target)
 

@@ -12,7 +12,7 @@ from transduce.text.language_names import CODES, NAMES
 
 __all__ = ["Direction", "language_code", "language_of", "same_language", "tag_for"]
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 TARGET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 NO_LANGUAGES = (".gz", ".xz", ".txt", ".tsv")
 OTHER_CODES = {"ak": "twi", "aka": "twi", "tw": "twi", "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr"}
@@ -48,11 +48,16 @@ def language_code(name: str) -> str:
 
 
 def same_language(name: str, codes: Iterable[str]) -> str | None:
-    """Which of these codes means the language of this name; None if none does."""
+    """Which of these codes means the language of this name; None if none does.
+
+    A code may say more: fra_Latn is French, unless there is another script of it among them.
+    """
     known = list(codes)
     if name in known:
         return name
-    return next((code for code in known if language_code(code) == language_code(name)), None)
+    same = [code for code in known if language_code(code) == language_code(name)]
+    written = [code for code in known if language_code(code.partition("_")[0]) == language_code(name)]
+    return next(iter(same or (written if len(written) == 1 else [])), None)
 
 
 def tag_for(language: str) -> str:

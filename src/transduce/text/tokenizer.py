@@ -19,6 +19,8 @@ from transduce.text.slots import SLOT_SYMBOLS
 if TYPE_CHECKING:
     import sentencepiece
 
+    from transduce.text.frame import Frame
+
 __all__ = ["BOS", "EOS", "MASK", "NEWLINE", "PAD", "UNKNOWN", "SubwordKind", "Tokenizer", "check_protected"]
 
 PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3
@@ -52,6 +54,8 @@ class Tokenizer:
         """SentencePiece's own format: the contents of `tokenizer.model`."""
         self.letters = ""
         """Those that other signs are taken for in the texts that it reads; see `transduce.text.letters`."""
+        self.frame: Frame | None = None
+        """What stands around texts, in a vocabulary from elsewhere; else only a tag for the language to write."""
         try:
             if not model:  # which SentencePiece takes for no model yet
                 raise OSError("empty file")
@@ -122,6 +126,11 @@ class Tokenizer:
         ids: list[int] = self._processor.encode(self.normalise(text))
         return ids
 
+    @property
+    def sentencepiece(self) -> bytes | None:
+        """The SentencePiece model that cuts texts; None where something else does."""
+        return self.model
+
     def with_letters(self, letters: str) -> Tokenizer:
         """The same vocabulary for texts in which other signs are taken for these letters."""
         if letters == self.letters:
@@ -147,7 +156,7 @@ class Tokenizer:
             return ids
         if first == SPACE_MARK:
             return ids[1:]
-        rest: int = self._processor.piece_to_id(first.removeprefix(SPACE_MARK))
+        rest = self._id_of(first.removeprefix(SPACE_MARK))
         return ids if rest == UNKNOWN else [rest, *ids[1:]]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -219,6 +228,11 @@ class Tokenizer:
         ranks = {self._processor.id_to_piece(index): rank for rank, index in enumerate(learned)}
         return MergeDropout(ids, ranks)
 
+    @property
+    def before(self) -> list[int]:
+        """What stands before a text that is read by itself; nothing, unless the vocabulary is from elsewhere."""
+        return []
+
     def tag(self, name: str) -> int:
         """The id of a tag."""
         index: int = self._processor.piece_to_id(name)
@@ -245,6 +259,10 @@ class Tokenizer:
     def slots(self) -> list[str]:
         """The symbols that stand for what must come through as it is; none if the model has not learned any."""
         return [symbol for symbol in SLOT_SYMBOLS if symbol in self.protected]
+
+    def _id_of(self, piece: str) -> int:
+        index: int = self._processor.piece_to_id(piece)
+        return index
 
     @property
     def _special(self) -> range:

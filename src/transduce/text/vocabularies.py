@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from transduce.errors import InputError
+from transduce.text.foreign.tokenizer import ForeignTokenizer, Side
 from transduce.text.languages import tag_for
 from transduce.text.normalise import Normalisation
 from transduce.text.tokenizer import SubwordKind, Tokenizer
 
-__all__ = ["Vocabularies", "vocabulary_files"]
+__all__ = ["Vocabularies", "read_vocabulary", "vocabulary_files", "vocabulary_of"]
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,20 @@ class Vocabularies:
     @classmethod
     def load(cls, directory: Path, shared: bool, normalisation: Normalisation | None = None) -> Vocabularies:
         """Read the files of a directory; texts go through these rules before they are encoded."""
-        tokenizers = [Tokenizer.load(directory / name) for name in vocabulary_files(shared)]
-        return cls(tokenizers[0], tokenizers[-1]).with_rules(normalisation or Normalisation())
+        files = vocabulary_files(shared)
+        source = read_vocabulary(directory / files[0])
+        if not shared:
+            target = read_vocabulary(directory / files[1], "target")
+        elif isinstance(source, ForeignTokenizer):
+            target = source.other_side()
+        else:
+            target = source
+        return cls(source, target).with_rules(normalisation or Normalisation())
 
     def with_rules(self, normalisation: Normalisation) -> Vocabularies:
         """The same vocabularies for texts that go through these rules first."""
         source = self.source.with_letters(normalisation.source)
-        if self.shared and normalisation.source == normalisation.target:
+        if self.source is self.target and normalisation.source == normalisation.target:
             return Vocabularies(source, source)
         return Vocabularies(source, self.target.with_letters(normalisation.target))
 
@@ -73,16 +82,53 @@ class Vocabularies:
         models = (tokenizer.model for tokenizer in tokenizers)
         return dict(zip(vocabulary_files(self.shared), models, strict=True))
 
+    @property
+    def languages(self) -> list[str]:
+        """The languages that a vocabulary from elsewhere has tags for; ours are asked by `tag`."""
+        return list(self.source.frame.languages) if self.source.frame else []
+
     def encode_sources(self, texts: Sequence[str], to: str | None = None) -> list[list[int]]:
         """Ids of source texts, each behind the tag of the language that it is to become; empty texts stay empty."""
         return self.tagged(self.source.encode_batch(texts), to)
 
     def tagged(self, ids: list[list[int]], to: str | None) -> list[list[int]]:
-        """Ids of sources, each behind the tag of the language that it is to become."""
-        if to is None:
-            return ids
-        tag = self.source.tag(tag_for(to))
-        return [[tag, *row] if row else row for row in ids]
+        """Ids of sources, each with what stands around it: the tag of the language that it is to become, if any."""
+        before, after = self.around_source(to)
+        return [[*before, *row, *after] if row else row for row in ids] if before or after else ids
+
+    def around_source(self, to: str | None) -> tuple[list[int], list[int]]:
+        """The ids before and after a source that is to become a language; the end of a sentence is none of them."""
+        frame = self.source.frame
+        if frame is None:
+            return ([] if to is None else [self.source.tag(tag_for(to))]), []
+        before, after = frame.around_source(to)
+        return [*map(self.source.tag, before)], [*map(self.source.tag, after)]
+
+    def start(self, to: str | None = None) -> list[int]:
+        """The ids that a decoder reads before it writes a language, behind the one that starts every sentence."""
+        return [self.target.tag(name) for name in self.target.frame.start(to)] if self.target.frame else []
+
+    def encode_targets(self, texts: Sequence[str], to: str | None = None) -> list[list[int]]:
+        """Ids of target texts, each behind what the decoder reads before it; empty texts stay empty."""
+        start, rows = self.start(to), self.target.encode_batch(texts)
+        return [[*start, *row] if row else row for row in rows] if start else rows
+
+    def marks(self, to: str | None) -> tuple[list[int], list[int]]:
+        """The ids that the rows of either side begin with when they are learned from: both, none or one has tags."""
+        return self.around_source(to)[0], self.start(to)
+
+
+def read_vocabulary(path: Path, side: Side = "source") -> Tokenizer:
+    """The tokenizer of a file, as `vocabulary_of` makes it."""
+    try:
+        return vocabulary_of(path.read_bytes(), side)
+    except InputError as error:
+        raise InputError(error.what, where=str(path), remedy=error.remedy) from error
+
+
+def vocabulary_of(contents: bytes, side: Side = "source") -> Tokenizer:
+    """The tokenizer of a file's contents: one that was learned here, or one from elsewhere."""
+    return ForeignTokenizer(contents, side) if ForeignTokenizer.wrote(contents) else Tokenizer(contents)
 
 
 def vocabulary_files(shared: bool) -> tuple[str, ...]:

@@ -51,3 +51,11 @@ def test_a_language_is_found_among_codes_whatever_it_is_called() -> None:
     assert same_language("tw", ["de", "ak"]) == "ak"
     assert same_language("twi", ["ak", "twi"]) == "twi"
     assert same_language("fr", ["de", "ak"]) is None
+
+
+def test_a_code_may_say_more_than_its_language() -> None:
+    codes = ["eng_Latn", "zho_Hans", "zho_Hant", "twi_Latn"]
+    assert same_language("en", codes) == "eng_Latn"
+    assert same_language("ak", codes) == "twi_Latn"
+    assert same_language("zho_Hant", codes) == "zho_Hant"
+    assert same_language("zho", codes) is None  # which of the two is not said

@@ -54,11 +54,12 @@ class NamedTexts:
         if drawn is not None and self.recipe.tokenizer.dropout and self.head == "sentence":
             seed = int(np.random.default_rng((self.recipe.training.seed, *drawn)).integers(2**31))
             rows = _resegmented(rows, self.vocabulary, self.recipe.tokenizer.dropout, seed)
-        inputs = tensor(self.device, [np.append(ids, EOS) for ids in rows])
+        before = self.vocabulary.before
+        inputs = tensor(self.device, [_between(before, ids, EOS) for ids in rows])
         if self.head == "sentence":
             labels = torch.from_numpy(np.stack(beside).astype(np.int64)).to(self.device)
         else:  # tags are counted from 1, because 0 says that there is none; as of padding and the end
-            labels = tensor(self.device, [np.append(tags, 0) for tags in beside], fill=0) - 1
+            labels = tensor(self.device, [_between([0] * len(before), tags, 0) for tags in beside], fill=0) - 1
         return Labelled(inputs, labels)
 
 
@@ -78,8 +79,9 @@ class MaskedTexts:
         shuffle: bool = True,
     ) -> None:
         self.pairs, self.recipe, self.device = pairs, recipe, device
-        self._mask, self._size = vocabulary.tag(MASK), vocabulary.size
-        self._special = max(vocabulary.unwritten)
+        self._mask, self._before = vocabulary.tag(MASK), vocabulary.before
+        special = {*vocabulary.unwritten, EOS}
+        self._ordinary = np.array([index for index in range(vocabulary.size) if index not in special], dtype=np.uint32)
         tokens = recipe.training.batch_tokens if shuffle else MEASURED_TOKENS
         self._plan = BatchPlan(pairs, tokens, recipe.training.seed, shuffle=shuffle)
 
@@ -95,8 +97,8 @@ class MaskedTexts:
         for index in indices:
             ids = self.pairs.ids("source", int(index))
             hidden, asked = self._masked(ids, generator)
-            inputs.append(np.append(hidden, EOS))
-            labels.append(np.append(asked, 0))
+            inputs.append(_between(self._before, hidden, EOS))
+            labels.append(_between([0] * len(self._before), asked, 0))
         # Labels are kept one higher until they are a tensor, so that 0 can say that nothing is asked.
         return Labelled(tensor(self.device, inputs), tensor(self.device, labels, fill=0) - 1)
 
@@ -105,7 +107,7 @@ class MaskedTexts:
         if len(ids) and not asked.any():  # a text of which nothing is asked would be read in vain
             asked[generator.integers(len(ids))] = True
         lot = generator.random(len(ids))
-        others = generator.integers(self._special + 1, self._size, len(ids), dtype=np.uint32)
+        others = self._ordinary[generator.integers(len(self._ordinary), size=len(ids), dtype=np.uint32)]
         hidden = np.where(asked & (lot < 0.8), np.uint32(self._mask), ids)
         hidden = np.where(asked & (lot >= 0.9), others, hidden)
         return hidden.astype(np.uint32), np.where(asked, ids + 1, 0).astype(np.uint32)
@@ -173,6 +175,11 @@ class PictureRows:
         """Pictures as numbers around 0, and their labels."""
         labels = torch.from_numpy(self.pictures.labels[indices]).unsqueeze(1)
         return Labelled(pixels(self.pictures.images[indices]).to(self.device), labels.to(self.device))
+
+
+def _between(before: list[int], ids: Ids, after: int) -> Ids:
+    """Ids with what stands before them, and one behind."""
+    return np.concatenate((before, ids, [after])).astype(np.uint32)
 
 
 def _resegmented(rows: list[Ids], vocabulary: Tokenizer, dropout: float, seed: int) -> list[Ids]:

@@ -87,8 +87,8 @@ class PredictionTask:
             return hidden
 
         r_drop = settings.r_drop if training else 0.0
-        weight = self._network.projection.weight
-        return regularised_loss(forward, weight, batch.labels, IGNORED, settings.label_smoothing, r_drop)
+        projection = self._network.projection
+        return regularised_loss(forward, projection, batch.labels, IGNORED, settings.label_smoothing, r_drop)
 
     def size(self, batch: Labelled) -> int:
         """Numbers in a layer's output: tokens or patches, padding included, times their width."""

@@ -90,9 +90,8 @@ class TranslationTask:
             return hidden
 
         r_drop = settings.r_drop if training else 0.0
-        return regularised_loss(
-            forward, self.module.projection.weight, batch.labels, PAD, settings.label_smoothing, r_drop
-        )
+        projection = self.module.projection
+        return regularised_loss(forward, projection, batch.labels, PAD, settings.label_smoothing, r_drop)
 
     def size(self, batch: TranslationBatch) -> int:
         """Numbers in a layer's output: tokens of both sides, padding included, times their width."""
@@ -137,6 +136,9 @@ class TranslationTask:
     def _translated(self, indices: Indices) -> list[str]:
         """Greedy translations of some pairs of the dev set."""
         options = DecodingOptions(beam=1, suppress=self.vocabularies.target.unwritten)
+        if length := len(self.vocabularies.start()):
+            first = [self.dev.pairs.ids("target", int(index))[:length].tolist() for index in indices]
+            options = options.replace(prefix=first)
         source = self._batch(self.dev.pairs, indices, None).source
         return [self.vocabularies.target.decode(best.tokens) for best, *_ in decode(self.module, source, options)]
 
@@ -168,7 +170,9 @@ class TranslationTask:
     @property
     def _tags(self) -> int:
         """Ids at the start of each source that are no text but ask for a language: they are never changed."""
-        return int(self.recipe.tokenizer.language_tags)
+        if self.vocabularies.source.frame is None:
+            return int(self.recipe.tokenizer.language_tags)
+        return len(self.vocabularies.around_source(None)[0])
 
 
 def with_unknowns(ids: Tensor, probability: float, keep: int = 0) -> Tensor:
