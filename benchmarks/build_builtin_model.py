@@ -37,8 +37,6 @@ LARGEST = 12.0
 KEPT_STEPS = 200
 """Steps of the log that are kept beside the model, about."""
 
-BEAM = DecodingOptions().beam
-
 Texts = tuple[list[str], list[str]]
 """Sources and references."""
 
@@ -89,6 +87,7 @@ def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: 
         target_language=target,
         normalisation=rules.name,
         licence=sheet.licence,
+        **sheet.decoding.described(),
     )
     model, vocabularies = trained.model(), trained.vocabularies()
     weights = {key: value.detach().half() for key, value in model.named_parameters()}
@@ -146,7 +145,8 @@ def measured_joined(translator: Translator, sources: list[str], references: list
     lines = joined(list(map(Pair, sources, references)), count)
     texts, expected = [pair.source for pair in lines], [pair.target for pair in lines]
     ways = {"bleu": as_usual, "bleu_as_one": as_one}
-    scores = {name: quick_bleu(way(translator, BEAM)(texts), expected) for name, way in ways.items()}
+    beam = DecodingOptions().replace(**translator.bundle.config.decoding).beam
+    scores = {name: quick_bleu(way(translator, beam)(texts), expected) for name, way in ways.items()}
     return {"texts": len(lines), **scores}
 
 

@@ -13,6 +13,7 @@ from transduce.data.builtin import BUILTIN
 from transduce.errors import ConfigError, nearest
 from transduce.text.language_names import language_name
 from transduce.text.languages import Direction
+from transduce.training.recipe import DecodingRecipe
 
 __all__ = ["Data", "Sheet", "card", "licence_notice"]
 
@@ -54,6 +55,8 @@ class Sheet:
     dev: str
     test: str
     """What it is measured on: CORPUS:SPLIT, or "run", what the run itself held out."""
+    decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
+    """How it searches unless told otherwise; else as its recipe says."""
     about: str
     """What it translates well enough, and of which kind."""
     weaknesses: str
@@ -77,8 +80,9 @@ class Sheet:
             if not values.get(name):
                 remedy = "Say how it was trained, and what it is bad at, after looking at what it writes."
                 raise ConfigError(f"{name!r} is empty.", where=str(path), remedy=remedy)
+        decoding = DecodingRecipe(**values.pop("decoding", {}))
         data = [Data.of(each) for each in values.pop("data")]
-        return cls(name=path.stem, data=data, **values)
+        return cls(name=path.stem, data=data, decoding=decoding, **values)
 
     @property
     def languages(self) -> Direction:
@@ -98,8 +102,9 @@ def card(sheet: Sheet, scores: dict[str, Any], parameters: int, examples: list[t
     calibration = scores.get("calibration", {})
     off = (calibration.get("test") or calibration).get("error")
     trust = f" Its confidence is off by {off:.3f} (calibration error)." if off is not None else ""
+    search = f"beam {sheet.decoding.beam}" + (" and what the hypotheses agree on (MBR)" if sheet.decoding.mbr else "")
     measured = (
-        f"On {test['sentences']:,} sentences that it has not seen ({test['of']}), beam 4, int8: BLEU "
+        f"On {test['sentences']:,} sentences that it has not seen ({test['of']}), {search}, int8: BLEU "
         f"{test['bleu']:.1f}, chrF {test['chrf']:.1f}, TER {test['ter']:.1f}.{trust} Signatures, intervals "
         "and the dev set are in `scores.json`."
     )

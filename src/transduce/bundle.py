@@ -5,7 +5,7 @@ model.safetensors    weights, tied ones once
 tokenizer.model      SentencePiece; source.model and target.model where each side has a vocabulary; of pictures, none
 scores.json          what it was measured at, with signatures
 README.md            model card
-ctranslate2/         the same model compiled, if it has been
+ctranslate2/, onnx/  the same model compiled, if it has been
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from transduce.confidence import Confidence
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.storage import write_aside, write_whole
 from transduce.text import NORMALISATION, Normalisation, Vocabularies
-from transduce.text.languages import tag_for
 from transduce.text.vocabularies import vocabulary_files
 
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ COMMANDS: dict[str, str] = {
 
 NETWORKS = ("transformer", "recurrent", "encoder-only", "decoder-only", "vision")
 """Those of `transduce.model.family`, which would import PyTorch."""
+COMPILED = ("ctranslate2", "onnx")
+"""Folders that hold the model in other tools' formats."""
 DEFAULT_MODEL = "en-de"
 """The built-in model that translates where none is asked for."""
 FORMAT = 1
@@ -97,6 +98,8 @@ class BundleConfig:
     """The rules that its texts went through; see `transduce.text.normalise`."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Decoding options that differ from the defaults."""
+    mbr: bool = False
+    """Whether it takes, of the hypotheses, the one that the others agree with most, unless told otherwise."""
     keeps_numbers: bool = True
     """Whether the numbers of a source stand in its translation; not where digits become words."""
     confidence: Confidence | None = None
@@ -152,8 +155,9 @@ class Bundle:
             names = values.get(name, [])
             if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
                 raise BundleError(f"its {name!r} is not a list of {nouns}.", where=where)
-        if not isinstance(values.get("keeps_numbers", True), bool):
-            raise BundleError("its 'keeps_numbers' is neither true nor false.", where=where)
+        for name in ("keeps_numbers", "mbr"):
+            if not isinstance(values.get(name, True), bool):
+                raise BundleError(f"its {name!r} is neither true nor false.", where=where)
         if values.get("confidence") is not None:
             try:
                 values["confidence"] = Confidence.parse(values["confidence"])
@@ -161,7 +165,8 @@ class Bundle:
                 raise BundleError(error.what, where=where, remedy=error.remedy) from error
         bundle = cls(path, BundleConfig(**values))
         texts = vocabulary_files(bundle.shares_vocabulary) if bundle.config.network != "vision" else ()
-        for name in ("model.safetensors", *texts):
+        weights = () if any((path / name).is_dir() for name in COMPILED) else ("model.safetensors",)
+        for name in (*weights, *texts):
             if not (path / name).is_file():
                 raise BundleError(f"the model is incomplete: {name} is missing.", where=str(path))
         return bundle
@@ -188,7 +193,8 @@ class Bundle:
             "config.json": _json(asdict(config)),
         }
         asides = {name: write_aside(path / name, content) for name, content in contents.items()}
-        shutil.rmtree(path / "ctranslate2", ignore_errors=True)  # compiled from the old weights
+        for compiled in COMPILED:  # from the old weights
+            shutil.rmtree(path / compiled, ignore_errors=True)
         # Only renames are left to do, so that a full disk leaves the old model whole.
         for name, aside in asides.items():
             aside.replace(path / name)
@@ -215,6 +221,11 @@ class Bundle:
         return replace(self, config=config)
 
     @property
+    def has_weights(self) -> bool:
+        """Whether PyTorch can run it; what was imported as another tool's model is run by that tool alone."""
+        return (self.path / "model.safetensors").is_file()
+
+    @property
     def shares_vocabulary(self) -> bool:
         """Whether source and target have one vocabulary together."""
         return self.config.architecture.get("target_vocab_size") is None
@@ -231,7 +242,7 @@ class Bundle:
             rules = Normalisation.parse(self.config.normalisation)
             vocabularies = Vocabularies.load(self.path, self.shares_vocabulary, rules)
             for language in self.config.target_languages:
-                vocabularies.source.tag(tag_for(language))
+                vocabularies.marks(language)
         except InputError as error:
             raise BundleError(error.what, where=error.where or str(self.path), remedy=error.remedy) from error
         names, sizes = vocabulary_files(self.shares_vocabulary), ("vocab_size", "target_vocab_size")
@@ -274,6 +285,12 @@ class Bundle:
 
         from transduce.model.family import make_network
 
+        if not self.has_weights:
+            raise BundleError(
+                "the model has no weights for PyTorch: it is there as another tool has it.",
+                where=str(self.path),
+                remedy="Translate, evaluate or serve it; for the rest, import the model that it was made of.",
+            )
         network, architecture = cast("Network", self.config.network), self.config.architecture
         try:
             with torch.device("meta"):

@@ -56,18 +56,25 @@ class _Encoder:
         """The network, loaded when it is first needed."""
         return self.bundle.module()
 
+    @cached_property
+    def _before(self) -> list[int]:
+        """What stands before each text."""
+        return self.bundle.vocabularies().source.before
+
     def _probabilities(self, rows: Sequence[Sequence[int]]) -> list[Tensor]:
         """For each row of ids (without its end) probabilities [its length, V], or [1, V] of the text as a whole."""
         import torch
 
         found: list[Tensor] = []
+        before = self._before
         for start in range(0, len(rows), AT_ONCE):
-            block = [[*row, EOS] for row in rows[start : start + AT_ONCE]]
+            block = [[*before, *row, EOS] for row in rows[start : start + AT_ONCE]]
             longest = max(map(len, block))
             ids = torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in block])
             with torch.inference_mode():
                 probabilities = self.model(ids).float().softmax(-1)
-            found += [values[: len(row)] for values, row in zip(probabilities, block, strict=True)]
+            skipped = len(before) if probabilities.size(1) > 1 else 0
+            found += [values[skipped : len(row)] for values, row in zip(probabilities, block, strict=True)]
         return found
 
 
@@ -126,8 +133,8 @@ class Classifier(_Encoder):
         return [Guess(self.labels[place], value) for place, value in pairs]
 
     def _cut(self, row: list[int]) -> list[int]:
-        longest = self.model.config.max_length - 1 if self.model.config.positions == "learned" else len(row)
-        return row[:longest]
+        places = self.model.config.max_length - 1 - len(self._before)
+        return row[:places] if self.model.config.positions == "learned" else row
 
 
 class Filler(_Encoder):

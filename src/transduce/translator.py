@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from transduce.bundle import Bundle, find_model
 from transduce.errors import BundleError, ConfigError, InputError, nearest
@@ -24,17 +24,16 @@ if TYPE_CHECKING:
     from transduce.attention_lens import AttentionMaps
     from transduce.attention_lens.alignment import Link
     from transduce.decoding import DecodingOptions, Hypothesis
-    from transduce.engines.engine import Engine
+    from transduce.engines.engine import Engine, EngineName
     from transduce.engines.torch_engine import TorchEngine
 
-__all__ = ["Alternative", "EngineName", "Flag", "Glossary", "Sentences", "Terms", "Translation", "Translator"]
+__all__ = ["Alternative", "Flag", "Glossary", "Sentences", "Terms", "Translation", "Translator"]
 
 FIRST_TEXTS, NEXT_TEXTS = 32, 256
 """Texts that are begun together: at first few, so that no core waits for long; then enough to sort them by length."""
 
 Terms = Glossary | Mapping[str, str]
 """A glossary, or a dict of what is to become what."""
-EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2"]
 
 
 class Translator:
@@ -54,8 +53,8 @@ class Translator:
         """Load a built-in model by name, such as "en-de", or a model directory, such as "my-model" or "./en-de".
 
         `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch;
-        `torch-int8` is PyTorch with faster, less exact arithmetic. With `shortlist` CTranslate2 tries only likely
-        words, which is faster still.
+        `torch-int8` is PyTorch with faster, less exact arithmetic; `onnx` is ONNX Runtime, for a model that has been
+        exported for it. With `shortlist` CTranslate2 tries only likely words, which is faster still.
         """
         return cls(Bundle.open(find_model(model)), engine, shortlist)
 
@@ -93,6 +92,7 @@ class Translator:
         a translation say where that was at the cost of the rest. A `glossary` (a dict or a Glossary) says what terms
         are to become; with guard=False you get what the model writes, as it is. With mbr=True it is not the most
         probable hypothesis of the beam (or of the samples) that is taken, but the one that most others agree with.
+        What is not given, or None, is as the model has it.
         """
         if isinstance(text, str):
             return self.begin([text], to, **options)()[0]
@@ -126,8 +126,10 @@ class Translator:
             return self.score([source], [target], to)[0]
         if isinstance(source, str) or isinstance(target, str) or len(source) != len(target):
             raise InputError("sources and targets are not as many.", remedy="Give one target for each source.")
-        sources = self.vocabularies.encode_sources(source, self._language(to))
-        return self.torch_engine.score(sources, self.vocabularies.target.encode_batch(target))
+        language = self._language(to)
+        sources = self.vocabularies.encode_sources(source, language)
+        targets = self.vocabularies.target.encode_batch(target)
+        return self.torch_engine.score(sources, targets, self.vocabularies.start(language))
 
     def attention(self, text: str, target: str | None = None, to: str | None = None, **options: Any) -> AttentionMaps:
         """Where the model looks while it translates a text, or while it would write the `target` that you give.
@@ -153,12 +155,13 @@ class Translator:
         model = self.torch_engine.model
         check_length(model, "text", len(source) + 1)
         if target is None:
-            written = self.engine.decode([source], self._options(options))[0][0].tokens
+            written = self._written(source, self._options(options, language))
         else:
             written = [*self.vocabularies.target.encode(target), EOS]
         config = self.bundle.config
         languages = Direction(config.source_language, language or config.target_language)
-        return capture(model, self.vocabularies, source, written, name=self.path.resolve().name, languages=languages)
+        name, start = self.path.resolve().name, self.vocabularies.start(language)
+        return capture(model, self.vocabularies, source, written, name=name, languages=languages, start=start)
 
     def align(
         self, texts: Sequence[str], translations: Sequence[Translation], sentences: Sentences
@@ -174,7 +177,7 @@ class Translator:
         found: list[list[Link]] = []
         for text, translation, decoded in zip(texts, translations, sentences.decoded(), strict=True):
             source, target = Found(text), Found(translation.text)
-            maps = (capture(model, self.vocabularies, ids, tokens) for ids, tokens in decoded)
+            maps = (capture(model, self.vocabularies, ids, tokens, start=sentences.start) for ids, tokens in decoded)
             found.append([link for each in maps for link in links(each, source, target)])
         return found
 
@@ -199,16 +202,16 @@ class Translator:
         *,
         guard: bool = True,
         glossary: Terms | None = None,
-        mbr: bool = False,
+        mbr: bool | None = None,
         **options: Any,
     ) -> Sentences:
         """The sentences of texts, ready for the engine, and the way from what it makes of them to translations.
 
         For whoever decides what is decoded when, such as a service; `translate` does all of it. A `prefix` may be text.
         """
-        decoding, language = self._options(options), self._language(to)
-        if mbr and (decoding.n_best if decoding.sampling else decoding.beam) < 2:
-            raise ConfigError("mbr=True needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
+        language = self._language(to)
+        decoding = self._options(options, language)
+        consensus = self._consensus(mbr, decoding)
         active = guard and decoding.brackets is None
         # It was learned from what is likely among all words: of what is drawn, or likely among few, it says nothing.
         comparable = self.engine.among_all and not decoding.sampling
@@ -217,7 +220,7 @@ class Translator:
             decoding,
             confidence=self.bundle.config.confidence if comparable else None,
             glossary=_glossary(glossary) if active else None,
-            tags=int(language is not None),
+            tags=sum(map(len, self.vocabularies.around_source(language))),
             numbers=self.bundle.config.keeps_numbers,
             active=active,
         )
@@ -231,7 +234,7 @@ class Translator:
                 items += [space] if space else []
                 prefix = [] if given else prefix
             assemblies.append(Assembly(items))
-        return Sentences(assemblies, self.vocabularies, language, guards, mbr)
+        return Sentences(assemblies, self.vocabularies, language, guards, consensus)
 
     def _segments(self, text: str, whole_parts: bool) -> list[Segment]:
         """The sentences of a text; what must survive is never cut."""
@@ -263,31 +266,64 @@ class Translator:
 
     def _chosen(self, engine: EngineName, shortlist: bool) -> Engine:
         compiled = self.path / "ctranslate2"
-        if shortlist and engine.startswith("torch"):
+        if shortlist and engine not in ("auto", "ctranslate2"):
+            name = "ONNX Runtime" if engine == "onnx" else "PyTorch"
             raise ConfigError(
-                "PyTorch knows no shortlist.", remedy="Choose another engine, or leave the shortlist out."
+                f"{name} knows no shortlist.", remedy="Choose another engine, or leave the shortlist out."
             )
-        if shortlist:
-            engine = "ctranslate2"
-        if engine == "torch" or (engine == "auto" and not compiled.is_dir()):
+        if engine == "auto":
+            engine = "ctranslate2" if shortlist or compiled.is_dir() else "torch" if self.bundle.has_weights else "onnx"
+        if engine == "torch":
             return self.torch_engine
         if engine == "torch-int8":
             from transduce.engines.torch_engine import TorchEngine
 
             return TorchEngine(self.bundle.model(), int8=True)
-        if not compiled.is_dir():
-            raise BundleError(
-                "the model is not compiled for CTranslate2.",
-                where=str(self.path),
-                remedy=f"Run: transduce export {self.path} -o {compiled}",
-            )
+        if engine == "onnx":
+            exported = self._made_for("onnx", "ONNX Runtime")
+            from transduce.engines.onnx_engine import OnnxEngine
+
+            return OnnxEngine(exported)
+        self._made_for("ctranslate2", "CTranslate2")
         from transduce.engines.ctranslate2_engine import CTranslate2Engine
 
-        return CTranslate2Engine(compiled, self.vocabularies, lambda: self.torch_engine, shortlist)
+        alone = not self.bundle.has_weights
+        return CTranslate2Engine(compiled, self.vocabularies, lambda: self.torch_engine, shortlist, alone=alone)
 
-    def _options(self, overrides: dict[str, Any]) -> DecodingOptions:
+    def _made_for(self, tool: str, name: str) -> Path:
+        """The folder of the model that holds it in another tool's format."""
+        path = self.path / tool
+        if not path.is_dir():
+            raise BundleError(
+                f"the model is not compiled for {name}.",
+                where=str(self.path),
+                remedy=f"Run: transduce export {self.path} --to {tool} -o {path}",
+            )
+        return path
+
+    def _consensus(self, asked: bool | None, decoding: DecodingOptions) -> bool:
+        """Whether hypotheses are asked for what they agree on: as asked, else as the model has it."""
+        several = (decoding.n_best if decoding.sampling else decoding.beam) > 1
+        if asked and not several:
+            raise ConfigError("mbr=True needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
+        return several and (self.bundle.config.mbr if asked is None else asked)
+
+    def _written(self, source: list[int], options: DecodingOptions) -> list[int]:
+        """What is written of one source, ids in and ids out: what `translate` shows, before it is guarded."""
+        if not self._consensus(None, options):
+            return self.engine.decode([source], options)[0][0].tokens
+        from transduce.evaluation.consensus import by_consensus
+
+        found = self.engine.decode([source], options.replace(n_best=options.beam))[0]
+        texts = self.vocabularies.target.decode_batch(each.tokens for each in found)
+        return found[by_consensus(texts, [each.score for each in found])[0]].tokens
+
+    def _options(self, overrides: dict[str, Any], language: str | None) -> DecodingOptions:
         """The model's own decoding defaults, changed as asked; padding, tags and the like are never written."""
         changed = overrides | {"suppress": (*self._defaults.suppress, *overrides.get("suppress", ()))}
+        changed["start"] = self.vocabularies.start(language)
+        if overrides.get("beam", 1) is None:  # the model's own, or as many as are wanted
+            changed["beam"] = max(self._defaults.beam, overrides.get("n_best", 1))
         if isinstance(prefix := overrides.get("prefix"), str):
             changed["prefix"] = self.vocabularies.target.encode(prefix)
         return self._defaults.replace(**changed)

@@ -91,6 +91,16 @@ def test_a_glossary_says_what_terms_become(service: Any) -> None:
     assert by_form == libre
 
 
+def test_the_hypotheses_can_be_asked_for_their_consensus(service: Any) -> None:
+    sentences = ["My brother is reading a good book.", "Did you see Tom at the station?"]
+    answer = service.post("/v1/translate", {"q": sentences, "beam": 8, "mbr": True})[1]
+    chosen = Translator.load("en-de").translate(sentences, beam=8, mbr=True)
+    assert [each["text"] for each in answer["translations"]] == [each.text for each in chosen]
+    status, answer, _ = service.post("/v1/translate", {"q": sentences, "beam": 1, "mbr": True})
+    assert status == 400
+    assert "several hypotheses" in answer["error"]
+
+
 def test_models_with_card_and_scores(service: Any) -> None:
     (model,) = service.get("/v1/models")[1]["models"]
     assert (model["name"], model["source"], model["targets"]) == ("en-de", "en", ["de"])

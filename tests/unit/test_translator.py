@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 
 from transduce.bundle import Bundle, BundleConfig
 from transduce.decoding import DecodingOptions, Hypothesis
-from transduce.engines import torch_engine
+from transduce.engines import stepper_engine
 from transduce.engines.engine import Engine
 from transduce.errors import BundleError, ConfigError, InputError
 from transduce.model import Transformer, TransformerConfig
@@ -272,15 +272,15 @@ def test_an_unknown_option_is_answered_with_the_nearest(translator: Translator) 
 def test_batches_by_tokens_change_nothing(translator: Translator, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     expected = translator.translate(TEXTS, **SHORT)
     shapes: list[tuple[int, ...]] = []
-    decode = torch_engine.decode
+    decode = stepper_engine.decode
 
     def counted(model: Any, rows: torch.Tensor, options: DecodingOptions) -> list[list[Hypothesis]]:
         shapes.append(tuple(rows.shape))
         return decode(model, rows, options)
 
-    monkeypatch.setattr(torch_engine, "decode", counted)
-    monkeypatch.setattr(torch_engine, "BATCH_TOKENS", most)
-    monkeypatch.setattr(torch_engine, "BATCH_ROWS", 1)
+    monkeypatch.setattr(stepper_engine, "decode", counted)
+    monkeypatch.setattr(stepper_engine, "BATCH_TOKENS", most)
+    monkeypatch.setattr(stepper_engine, "BATCH_ROWS", 1)
     found = translator.translate(TEXTS, **SHORT)
     assert all(close(one, other) for one, other in zip(found, expected, strict=True))
     assert len(shapes) > 1
@@ -289,12 +289,12 @@ def test_batches_by_tokens_change_nothing(translator: Translator, monkeypatch: p
 
 
 def test_sentences_however_long_are_decoded_several_at_a_time() -> None:
-    batches = list(torch_engine._by_tokens([500, 20, 480, 510, 490], most=1000, rows=3))
+    batches = list(stepper_engine._by_tokens([500, 20, 480, 510, 490], most=1000, rows=3))
     assert batches == [[3, 0, 4], [2, 1]]
 
 
 def test_a_prefix_for_each_text_stays_with_its_text(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_engine, "BATCH_TOKENS", 30)
+    monkeypatch.setattr(stepper_engine, "BATCH_TOKENS", 30)
     starts = [translator.vocabularies.target.encode(word) for word in ("house", "bicycles", "question")]
     found = translator.translate(["We", LINES[0], "They painted"], prefix=starts, **SHORT)
     assert all(one.text.startswith(word) for one, word in zip(found, ("house", "bicycles", "question"), strict=True))
@@ -361,14 +361,16 @@ def test_a_list_of_scores_is_in_order_and_as_one_by_one(
     translator: Translator, polyglot: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches: list[tuple[int, int]] = []
-    score = torch_engine.score
+    score = stepper_engine.score
 
-    def counted(model: Any, source_ids: torch.Tensor, targets: list[list[int]]) -> list[Hypothesis]:
+    def counted(
+        model: Any, source_ids: torch.Tensor, targets: list[list[int]], options: DecodingOptions
+    ) -> list[Hypothesis]:
         batches.append((len(targets), max(source_ids.shape[1], *map(len, targets))))
-        return score(model, source_ids, targets)
+        return score(model, source_ids, targets, options)
 
-    monkeypatch.setattr(torch_engine, "score", counted)
-    monkeypatch.setattr(torch_engine, "SCORED_TOKENS", 60)
+    monkeypatch.setattr(stepper_engine, "score", counted)
+    monkeypatch.setattr(stepper_engine, "SCORED_TOKENS", 60)
     for each in (translator, polyglot):
         batches.clear()
         together = each.score(TEXTS, TARGETS)
@@ -402,6 +404,25 @@ def test_the_models_own_decoding_defaults_are_used_unless_overridden(path: Path,
     translator = Translator.load(with_decoding(path, tmp_path / "own", {"beam": 3, "n_best": 3}))
     assert len(translator.translate("We", **SHORT).alternatives) == 3
     assert len(translator.translate("We", n_best=1, **SHORT).alternatives) == 1
+
+
+def test_a_model_can_ask_for_consensus_itself(path: Path) -> None:
+    bundle = Bundle.open(path)
+    bundle = replace(bundle, config=replace(bundle.config, mbr=True))
+    translator = Translator(bundle, Candidates(bundle.vocabularies()))
+    assert translator.translate("We understand.").text in WAYS[1:]
+    assert translator.translate("We understand.", mbr=False).text == WAYS[0]
+    assert translator.translate("We understand.", beam=1).text == WAYS[0]  # one hypothesis has nobody to agree with
+    shown = translator.attention("We understand.").target.tokens
+    chosen = translator.translate("We understand.").text
+    assert "".join(shown).replace("▁", " ").strip().startswith(chosen.split()[0])
+
+
+def test_no_beam_is_the_models_own_or_as_many_as_are_wanted(path: Path, tmp_path: Path) -> None:
+    translator = Translator.load(with_decoding(path, tmp_path / "own", {"beam": 2}))
+    for asked, kept in ((None, 2), (3, 3)):
+        assert translator.sentences(["We"], beam=asked).wanted()[0].options.beam == kept
+    assert translator.sentences(["We"], beam=None, n_best=5).wanted()[0].options.beam == 5
 
 
 def test_tokens_that_the_model_says_never_to_write_are_suppressed(path: Path, tmp_path: Path) -> None:

@@ -65,11 +65,14 @@ def capture(
     *,
     name: str = "",
     languages: Direction | None = None,
+    start: Sequence[int] = (),
 ) -> AttentionMaps:
     """Attention of a model over source ids (without end of sentence) and target ids (which end with it).
 
     The target is read in one go, as in training: what is seen is what the model saw when it wrote it token by token.
+    What the decoder reads before it writes, `start`, is shown as if it had been written.
     """
+    target = [*start, *target]
     read = [*source, EOS]
     for side, ids in (("text", read), ("translation", target)):
         check_length(model, side, len(ids))

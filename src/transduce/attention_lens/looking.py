@@ -31,7 +31,7 @@ def look_at_text(bundle: Bundle, text: str) -> AttentionMaps:
     bundle.require("masked-language-model", "classification", "tagging", "language-model")
     config, tokenizer = bundle.config, bundle.vocabularies().source
     ids = _ids(config.task, tokenizer, text)
-    if not any(token != EOS for token in ids):
+    if not {*ids} - {EOS, *tokenizer.before}:
         raise InputError("there is no text to look at.", remedy="Give a sentence.")
     model = cast("EncoderOnly | LanguageModel", bundle.module())
     name, language = bundle.path.resolve().name, config.source_language
@@ -50,7 +50,9 @@ def _ids(task: TaskName, tokenizer: Tokenizer, text: str) -> list[int]:
     if task == "language-model":
         return tokenizer.encode_document(text)
     if task == "tagging":  # each word by itself, because each has a tag
-        return [*(token for word in tokenizer.encode_batch(text.split()) for token in word), EOS]
-    if task == "masked-language-model":
-        return [*encode_masked(tokenizer, text), EOS]
-    return [*tokenizer.encode(text), EOS]
+        ids = [token for word in tokenizer.encode_batch(text.split()) for token in word]
+    elif task == "masked-language-model":
+        ids = encode_masked(tokenizer, text)
+    else:
+        ids = tokenizer.encode(text)
+    return [*tokenizer.before, *ids, EOS]

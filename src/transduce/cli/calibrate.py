@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +65,6 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
     """Calibrate a model that has just been trained, on sentences from all over its dev set."""
     from transduce.calibration import calibrate as learn
     from transduce.evaluation.calibration import FEWEST
-    from transduce.text.languages import tag_for
 
     known = len(prepared.dev_sources)
     if known < FEWEST:
@@ -73,9 +72,8 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
         return
     count = min(MOST, known)
     spread = [place * known // count for place in range(count)]  # its order may be by length, or by corpus
-    source = bundle.vocabularies().source
-    tags = {source.tag(tag_for(language)): language for language in bundle.config.target_languages}
-    to = [tags[int(prepared.dev.ids("source", index)[0])] for index in spread] if tags else None
+    languages = _languages(bundle, prepared)
+    to = [languages(index) for index in spread] if bundle.config.target_languages else None
     with console.status("Calibrating …"):
         texts = [[side[index] for index in spread] for side in (prepared.dev_sources, prepared.dev_references)]
         try:
@@ -83,6 +81,18 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
         except InputError as error:  # nothing that training would have failed for
             shown = f"No confidence: {error.what}"
     console.print(shown)
+
+
+def _languages(bundle: Bundle, prepared: Prepared) -> Callable[[int], str]:
+    """What says into which language a pair of the dev set is translated: its tags do."""
+    marks = [(language, bundle.vocabularies().marks(language)) for language in bundle.config.target_languages]
+
+    def language(index: int) -> str:
+        source, target = (prepared.dev.ids(side, index).tolist() for side in ("source", "target"))
+        fits = (name for name, (one, other) in marks if source[: len(one)] == one and target[: len(other)] == other)
+        return next(fits)
+
+    return language
 
 
 def shown_calibration(measured: Calibration) -> str:

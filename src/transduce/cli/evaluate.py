@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.engine_argument import EngineOption
+
 if TYPE_CHECKING:
     from transduce.decoding import Hypothesis
+    from transduce.engines.engine import EngineName
     from transduce.evaluation import Comparison, Evaluation, Table
     from transduce.translator import Translation
 
 __all__ = ["compare", "evaluate", "score"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Beam = Annotated[int, typer.Option(help="Hypotheses kept while searching.")]
+Beam = Annotated[int | None, typer.Option(help="Hypotheses kept while searching; else the model's own.")]
+Mbr = Annotated[
+    bool | None,
+    typer.Option(
+        "--mbr/--no-mbr", help="Of the hypotheses, take the one that the others agree with most; else the model's own."
+    ),
+]
 To = Annotated[str | None, typer.Option(help="Target language, of a model that knows several; else its first.")]
 
 Source = Annotated[Path, typer.Argument(help="Text to translate; or a .tsv, or the name of a built-in corpus.")]
@@ -33,7 +42,9 @@ def evaluate(
     source: Source,
     reference: Reference = None,
     to: To = None,
-    beam: Beam = 4,
+    beam: Beam = None,
+    mbr: Mbr = None,
+    engine: EngineOption = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Measure a model: BLEU, chrF and TER by sacreBLEU, with signatures and 95 % intervals.
@@ -50,7 +61,7 @@ def evaluate(
 
     bundle = Bundle.open(find_model(model))
     if bundle.config.task == "parsing":
-        measure_trees(bundle, source, beam, as_json)
+        measure_trees(bundle, source, 4 if beam is None else beam, as_json)
         return
     if bundle.config.task not in ("translation", "text-to-text", "parsing"):
         measure_examples(bundle, source, reference, as_json)
@@ -59,7 +70,7 @@ def evaluate(
     from transduce.evaluation import by_length, calibration_of, evaluation_table, length_table, sentence_chrf
     from transduce.evaluation import evaluate as measure
 
-    found, sources, references = _translated([model], source, reference, to, beam)
+    found, sources, references = _translated([model], source, reference, to, {"beam": beam, "mbr": mbr}, engine)
     translations = [each.text for each in found[model]]
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations, references)
@@ -84,7 +95,8 @@ def compare(
     source: Source,
     reference: Reference = None,
     to: To = None,
-    beam: Beam = 4,
+    beam: Beam = None,
+    mbr: Mbr = None,
     as_json: AsJson = False,
 ) -> None:
     """Say whether one model is better than another: paired bootstrap resampling on the same sentences."""
@@ -93,7 +105,7 @@ def compare(
     from transduce.evaluation import compare as measure
     from transduce.evaluation import comparison_table
 
-    translations, _, references = _translated([baseline, model], source, reference, to, beam)
+    translations, _, references = _translated([baseline, model], source, reference, to, {"beam": beam, "mbr": mbr})
     with Console(stderr=True).status("Measuring …"):
         texts = {name: [each.text for each in mine] for name, mine in translations.items()}
         result = measure(texts, references)
@@ -151,7 +163,12 @@ def _show(result: Evaluation | Comparison, *tables: Table) -> None:
 
 
 def _translated(
-    models: list[str], source: Path, reference: Path | None, to: str | None, beam: int
+    models: list[str],
+    source: Path,
+    reference: Path | None,
+    to: str | None,
+    options: dict[str, Any],
+    engine: EngineName = "auto",
 ) -> tuple[dict[str, list[Translation]], list[str], list[str]]:
     """What each model makes of the sources; the sources and the references."""
     from rich.console import Console
@@ -166,12 +183,12 @@ def _translated(
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
 
-            translator = Translator.load(path)
+            translator = Translator.load(path, engine)
         letters.add(translator.vocabularies.target.letters)
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):
                 block = [pair.source for pair in pairs[start : start + PAIRS_AT_ONCE]]
-                translations[path] += translator.translate(block, to, beam=beam)
+                translations[path] += translator.translate(block, to, **options)
                 progress.advance(len(block))
     references = _references([pair.target for pair in pairs], letters.pop() if len(letters) == 1 else "")
     return translations, [pair.source for pair in pairs], references

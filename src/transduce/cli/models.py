@@ -54,5 +54,6 @@ def _row(model: ListedModel) -> list[str]:
     shown = [form.format(model.scores[name]) for name, form in SCORES.items() if name in model.scores]
     if not shown and "perplexity" in model.scores:
         shown = [f"perplexity {model.scores['perplexity']:.2f}"]
-    part = f" ({model.measured_on})" if shown else ""
+    # What was not held out from choosing settings says so.
+    part = f" ({model.measured_on})" if shown and model.measured_on != "test" else ""
     return [model.name, does, ", ".join(shown) + part, f"{model.megabytes:.1f}", config.licence or "not stated"]

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.engine_argument import EngineOption
 from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,11 +43,18 @@ def translate(
         str | None, typer.Option("--from", help="Language of the texts; with --to, chooses a built-in model.")
     ] = None,
     to: Annotated[str | None, typer.Option(help="Language to translate into; `transduce models` lists them.")] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept while searching; 1 is fastest.")] = 4,
+    beam: Annotated[
+        int | None, typer.Option(help="Hypotheses kept while searching; 1 is fastest. Else the model's own.")
+    ] = None,
     n_best: Annotated[int, typer.Option(help="Translations per text.")] = 1,
     mbr: Annotated[
-        bool, typer.Option("--mbr", help="Of the hypotheses, take the one that the others agree with most.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--mbr/--no-mbr",
+            help="Of the hypotheses, take the one that the others agree with most. Else the model's own.",
+        ),
+    ] = None,
+    engine: EngineOption = "auto",
     shortlist: Annotated[
         bool, typer.Option("--shortlist", help="Try likely words only: faster, if the model has a shortlist.")
     ] = False,
@@ -74,7 +82,7 @@ def translate(
 
     bundle = _chosen(model, source, to)
     bundle.require("translation", "text-to-text")
-    translator = Translator(bundle, shortlist=shortlist)
+    translator = Translator(bundle, engine, shortlist)
     if raw and glossary is not None:
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}

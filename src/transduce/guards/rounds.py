@@ -48,6 +48,11 @@ class Sentences:
         self._waiting: list[list[Draft]] = []  # drafts of each batch that is wanted
         self._batches = self._ready([draft for text in texts for draft in text.drafts()])
 
+    @property
+    def start(self) -> list[int]:
+        """What the decoder read before it wrote."""
+        return self._vocabularies.start(self._language)
+
     def wanted(self) -> list[Batch]:
         """What is to be decoded next; nothing when all is done."""
         return self._batches
@@ -122,8 +127,7 @@ class Sentences:
         elif options.prefix:
             options = options.replace(prefix=())
         sources = [draft.ids for draft in drafts]
-        if self._language is not None:
-            sources = self._vocabularies.tagged(sources, self._language)
-            for draft, source in zip(drafts, sources, strict=True):
-                draft.ids = source
+        sources = self._vocabularies.tagged(sources, self._language)
+        for draft, source in zip(drafts, sources, strict=True):
+            draft.ids = source
         return Batch(sources, options)

@@ -100,4 +100,8 @@ def _way(each: Translation | Alternative) -> dict[str, Any]:
 
 def _options(asked: TranslateRequest) -> dict[str, Any]:
     prefix = {"prefix": asked.prefix} if asked.prefix else {}
-    return search_options(asked.n_best, asked.beam) | prefix | {"glossary": asked.glossary, "guard": asked.guard}
+    return (
+        search_options(asked.n_best, asked.beam)
+        | prefix
+        | {"glossary": asked.glossary, "guard": asked.guard, "mbr": asked.mbr}
+    )

@@ -57,6 +57,9 @@ class TranslateRequest(Asked):
     n_best: UpTo16 = Field(1, description="Translations of each text.")
     beam: UpTo16 | None = Field(None, description="Hypotheses kept while searching; else the model's own.")
     prefix: str | None = Field(None, description="What every translation is to begin with.")
+    mbr: bool | None = Field(
+        None, description="Of the beam, take what the others agree with most; else as the model has it."
+    )
     glossary: Terms = None
     guard: bool = Field(True, description="Look after what must survive; false gives what the model writes.")
     alignment: bool = Field(False, description="Tell which words of the translation come from which of the text.")

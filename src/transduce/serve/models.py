@@ -58,7 +58,7 @@ class ServedModel:
             "source": self.source,
             "targets": self.targets,
             "card": _read(self.translator.path / "README.md"),
-            "parameters": _parameters(self.translator.path / "model.safetensors"),
+            "parameters": _parameters(self.translator.bundle),
             "scores": self.translator.bundle.scores() or None,
         }
 
@@ -141,7 +141,12 @@ def _translator(bundle: Bundle, workers: int) -> Translator:
     # Only rare requests need PyTorch: what the engine cannot do itself waits for the translator's.
     holder: list[Translator] = []
     engine = CTranslate2Engine(
-        compiled, bundle.vocabularies(), lambda: holder[0].torch_engine, workers=workers, hurried=True
+        compiled,
+        bundle.vocabularies(),
+        lambda: holder[0].torch_engine,
+        workers=workers,
+        hurried=True,
+        alone=not bundle.has_weights,
     )
     holder.append(Translator(bundle, engine))
     return holder[0]
@@ -160,9 +165,13 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _parameters(path: Path) -> int:
+def _parameters(bundle: Bundle) -> int:
     """The number of weights, read off the header of their file."""
-    with path.open("rb") as file:
+    if not bundle.has_weights:
+        from transduce.engines.compiled_file import MODEL, CompiledFile
+
+        return CompiledFile.read(bundle.path / "ctranslate2" / MODEL).parameters
+    with (bundle.path / "model.safetensors").open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     sizes = (entry["shape"] for name, entry in header.items() if name != "__metadata__")
     return sum(map(math.prod, sizes))

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from fastapi import Request
 
 from transduce.attention_lens.alignment import Link
-from transduce.decoding import DecodingOptions
 from transduce.errors import ConfigError, InputError, ModelError
 from transduce.serve.limits import Keys, Limits, Rates, Refusal
 from transduce.serve.metrics import Metrics
@@ -128,9 +127,7 @@ class Service:
 
 def search_options(n_best: int, beam: int | None = None) -> dict[str, Any]:
     """Decoding options for so many translations: the model's own beam, unless another is asked or needed."""
-    if beam is None and n_best == 1:
-        return {"n_best": 1}
-    return {"n_best": n_best, "beam": max(beam or DecodingOptions().beam, n_best)}
+    return {"n_best": n_best, "beam": None if beam is None else max(beam, n_best)}
 
 
 async def _aside(work: Callable[..., Answer], *arguments: Any, **options: Any) -> Answer:

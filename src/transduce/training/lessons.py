@@ -22,6 +22,7 @@ from transduce.model.family import Config, make_network
 from transduce.model.vision import VisionConfig
 from transduce.model.workers import Workers
 from transduce.text import Direction, Vocabularies
+from transduce.text.languages import same_language
 from transduce.text.numbers import are_kept
 from transduce.text.tokenizer import BOS
 from transduce.text.trees import Tree
@@ -94,12 +95,19 @@ class TranslationLesson:
     def described(self) -> BundleConfig:
         """Languages, and what the network looks like."""
         languages = _languages(self.directions, self.recipe.tokenizer.language_tags)
+        frame = self.vocabularies.source.frame
+        if frame is not None and frame.languages:  # the tags are those of the model that it started from
+            targets = (same_language(each.target, frame.languages) for each in self.directions if each.target)
+            languages["source_language"] = frame.source or languages["source_language"]
+            languages["target_language"] = next(filter(None, targets), frame.target)
+            languages["target_languages"] = list(frame.languages)
         return BundleConfig(
             architecture=asdict(self.config),
             network=self.recipe.family,
             task=self.recipe.task,
             normalisation=self.vocabularies.normalisation.name,
             keeps_numbers=are_kept(zip(self.prepared.dev_sources, self.prepared.dev_references, strict=True)),
+            **self.recipe.decoding.described(),
             **languages,
         )
 
@@ -114,7 +122,7 @@ class TranslationLesson:
             )
         described = (f"{each.source or '?'} → {each.target or '?'}" for each in self.directions)
         direction = ", ".join(dict.fromkeys(described))
-        options = DecodingOptions()
+        search = self.recipe.decoding
         return _card(
             name,
             f"A translation model, {direction}, trained with transduce.",
@@ -122,8 +130,8 @@ class TranslationLesson:
             "not seen.",
             f"Dev set, greedy: BLEU {scores['bleu']:.1f}, chrF {scores['chrf']:.1f}, perplexity "
             f"{scores['perplexity']:.2f}.",
-            f"Decodes with beam {options.beam} and length penalty {options.length_penalty} {options.alpha} unless told "
-            "otherwise.",
+            f"Decodes with beam {search.beam} and length penalty gnmt {search.alpha} unless told otherwise"
+            + ("; of the hypotheses, it takes the one that the others agree with most." if search.mbr else "."),
         )
 
 

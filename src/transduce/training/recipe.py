@@ -16,7 +16,7 @@ from transduce.model.family import Config, Network, config_class
 from transduce.model.vision import VisionConfig
 from transduce.text.tokenizer import check_protected
 
-__all__ = ["Budget", "DataRecipe", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
+__all__ = ["Budget", "DataRecipe", "DecodingRecipe", "Objective", "Recipe", "TokenizerRecipe", "TrainingRecipe"]
 
 NOT_SETTINGS = {"vocab_size", "target_vocab_size", "head", "labels", "height", "width", "channels"}
 """Fields of the model that come from the data or the task."""
@@ -129,6 +129,25 @@ class TrainingRecipe(_Part):
     """Of everything random: weights, order, dropout, segmentation."""
 
 
+class DecodingRecipe(_Part):
+    """How the model searches for a translation unless told otherwise."""
+
+    beam: int = Field(default=4, ge=1, le=64)
+    """Hypotheses kept while searching."""
+    alpha: float = Field(default=0.6, ge=-10, le=10)
+    """α of the paper's length penalty: larger values make longer translations."""
+    mbr: bool = False
+    """Take, of the hypotheses, the one that the others agree with most; pays for models of little text, with a beam of
+    8 or more."""
+
+    def described(self) -> dict[str, Any]:
+        """The fields of a model's description that say so."""
+        differing = {"beam": self.beam, "alpha": self.alpha}
+        usual = DecodingRecipe()
+        decoding = {name: value for name, value in differing.items() if value != getattr(usual, name)}
+        return {"decoding": decoding, "mbr": self.mbr}
+
+
 class Objective(_Part):
     """What is asked of texts that come without an answer; each setting counts for the tasks that it names."""
 
@@ -172,6 +191,8 @@ class Recipe(_Part):
     """How text becomes tokens."""
     training: TrainingRecipe = TrainingRecipe()
     """How the weights are learned."""
+    decoding: DecodingRecipe = DecodingRecipe()
+    """How the model searches for a translation unless told otherwise."""
     budget: Budget = Budget()
     """When to stop."""
 

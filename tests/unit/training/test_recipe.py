@@ -10,8 +10,9 @@ import yaml
 from pydantic import BaseModel
 
 import transduce
+from transduce.decoding import DecodingOptions
 from transduce.errors import ConfigError, InputError
-from transduce.training.recipe import Budget, Objective, Recipe, TokenizerRecipe, TrainingRecipe
+from transduce.training.recipe import Budget, DecodingRecipe, Objective, Recipe, TokenizerRecipe, TrainingRecipe
 from transduce.training.recipes import find_recipe, recipe_for, recipe_names
 
 SHIPPED = sorted((Path(transduce.__file__).parent / "assets" / "recipes").glob("*.yaml"))
@@ -399,3 +400,11 @@ def test_overrides_change_what_they_name_and_nothing_else() -> None:
 def test_a_wrong_override_is_named(override: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Recipe().with_overrides([override])
+
+
+def test_how_a_model_searches_is_part_of_its_recipe() -> None:
+    assert DecodingRecipe().described() == {"decoding": {}, "mbr": False}
+    recipe = Recipe.of({"decoding": {"beam": 16, "mbr": True}})
+    assert recipe.decoding.described() == {"decoding": {"beam": 16}, "mbr": True}
+    usual, options = DecodingRecipe(), DecodingOptions()
+    assert (usual.beam, usual.alpha, options.length_penalty) == (options.beam, options.alpha, "gnmt")
