@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -43,6 +44,9 @@ class CTranslate2Engine(Engine):
     as good, but what is written can then depend on the sentences beside it. With `hurried` a sentence that comes to its
     length limit is left as it stands there instead of being decoded again, which takes seconds; few sentences are not
     divided among the workers, which others need too; and the workers give way to what answers requests. For services.
+
+    `alone` is for models that were compiled elsewhere: they end sources themselves, and with no PyTorch to turn to, a
+    sentence at its length limit is left as it stands, too.
     """
 
     works_ahead = True
@@ -56,6 +60,7 @@ class CTranslate2Engine(Engine):
         *,
         workers: int | None = None,
         hurried: bool = False,
+        alone: bool = False,
     ) -> None:
         import ctranslate2
 
@@ -66,6 +71,9 @@ class CTranslate2Engine(Engine):
                 remedy="Export it with --shortlist CORPUS, or translate without.",
             )
         self._shortlist, self._hurried = shortlist, hurried
+        self._ends = () if alone else (EOS,)
+        self._leaves_long = hurried or alone
+        self._written = _pieces_of(path) if alone else None
         self.among_all = not shortlist
 
         self._source_pieces = vocabularies.source.all_pieces()
@@ -96,7 +104,8 @@ class CTranslate2Engine(Engine):
         if not _is_plain(options):
             return partial(self._fallback().decode, sources, options) if sources else list
         short = [index for index, source in enumerate(sources) if len(source) < POSITIONS]
-        limits = [min(options.max_length(len(sources[index]) + 1), POSITIONS) for index in short]
+        places = POSITIONS - len(options.start)
+        limits = [min(options.max_length(len(sources[index]) + 1), places) for index in short]
         results = self._results([sources[index] for index in short], max(limits, default=0), options)
 
         def finish() -> list[list[Hypothesis]]:
@@ -108,9 +117,10 @@ class CTranslate2Engine(Engine):
                 result = results[place].result()
                 # Whoever comes to its own limit may have been cut at the longest one's. Only if such a hypothesis is
                 # among the best does it matter: with its end of sentence it would have scored lower still.
-                texts = [pieces[: limits[place] - 1] for pieces in result.hypotheses]
+                skipped = len(options.start)
+                texts = [pieces[skipped : skipped + limits[place] - 1] for pieces in result.hypotheses]
                 best = self._ranked(texts, result.scores, penalties, options.n_best)
-                if self._hurried or options.approximate or all(len(each.tokens) < limits[place] for each in best):
+                if self._leaves_long or options.approximate or all(len(each.tokens) < limits[place] for each in best):
                     found[short[place]] = best
                 else:
                     left.append(short[place])
@@ -130,8 +140,10 @@ class CTranslate2Engine(Engine):
         longest = max(map(len, sources)) + 1
         workers = 1 if self._hurried else self._workers
         share = -(-sum(len(source) + 1 for source in sources) // workers)
+        start = [self._target_pieces[token] for token in options.start]
         results: list[Any] = self._translator.translate_batch(
-            [[self._source_pieces[token] for token in (*source, EOS)] for source in sources],
+            [[self._source_pieces[token] for token in (*source, *self._ends)] for source in sources],
+            target_prefix=[start] * len(sources) if start else None,
             beam_size=options.beam,
             num_hypotheses=options.beam,
             length_penalty=0,
@@ -139,16 +151,24 @@ class CTranslate2Engine(Engine):
             batch_type="tokens",
             asynchronous=True,
             max_input_length=0,
-            max_decoding_length=limit,
-            min_decoding_length=options.min_length,
+            max_decoding_length=limit + len(start),
+            min_decoding_length=options.min_length + len(start) if options.min_length else 0,
             no_repeat_ngram_size=options.no_repeat_ngram,
             repetition_penalty=options.repetition_penalty,
             disable_unk=UNKNOWN in options.suppress,
-            suppress_sequences=[[self._target_pieces[token]] for token in options.suppress if token != UNKNOWN] or None,
+            suppress_sequences=[[self._target_pieces[token]] for token in self._suppressed(options)] or None,
             use_vmap=self._shortlist,
             return_scores=True,
         )
         return results
+
+    def _suppressed(self, options: DecodingOptions) -> list[int]:
+        """Ids never to be written that CTranslate2 can be told of: those that it could write at all."""
+        return [
+            token
+            for token in options.suppress
+            if token != UNKNOWN and (self._written is None or self._target_pieces[token] in self._written)
+        ]
 
     def _slowly(
         self, left: list[int], sources: Sequence[Sequence[int]], options: DecodingOptions
@@ -166,6 +186,16 @@ class CTranslate2Engine(Engine):
             Hypothesis([*map(self._target_ids.__getitem__, texts[place]), EOS], scores[place], totals[place], [])
             for place in best[:n_best]
         ]
+
+
+def _pieces_of(path: Path) -> frozenset[str]:
+    """The pieces that a compiled model can write, by its own file."""
+    for name in ("target_vocabulary", "shared_vocabulary"):
+        if (path / f"{name}.json").is_file():
+            return frozenset(json.loads((path / f"{name}.json").read_text(encoding="utf-8")))
+        if (path / f"{name}.txt").is_file():
+            return frozenset((path / f"{name}.txt").read_text(encoding="utf-8").split("\n"))
+    raise BundleError("the compiled model has no vocabulary.", where=str(path), remedy="Import it again.")
 
 
 def _giving_way(make: Callable[[], Any]) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from transduce.decoding import DecodingOptions, Hypothesis
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "EngineName"]
+
+EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2", "onnx"]
+"""`auto` is CTranslate2 where a model has been compiled for it, else PyTorch."""
 
 
 class Engine(Protocol):
