@@ -7,18 +7,21 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+import torch
 
 from transduce.bundle import Bundle, find_model
 from transduce.data.builtin import builtin_corpus
 from transduce.decoding import DecodingOptions, Hypothesis
 from transduce.engines.ctranslate2_engine import CTranslate2Engine
 from transduce.engines.engine import Engine
+from transduce.errors import InputError
 from transduce.evaluation import quick_bleu
 from transduce.interop.ctranslate2 import compile_model
-from transduce.interop.parity import Parity, parity, parity_table
+from transduce.interop.export import Export, Format
+from transduce.interop.parity import Parity, largest_logit_difference, parity, parity_table
 from transduce.translator import Translator
 
 EOS = 2
@@ -60,10 +63,10 @@ def no_fallback() -> Engine:
 def test_a_trained_model_in_float32_translates_as_ours(
     builtin: Translator, exported: Translator, options: dict[str, Any]
 ) -> None:
-    pairs = list(builtin_corpus("tatoeba-en-de", "dev").pairs())[::7][:300]
+    pairs = list(builtin_corpus("tatoeba-en-de", "dev").pairs())[::4][:500]
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     report = parity(builtin, exported, sources, references, **options)
-    assert report.sentences == 300
+    assert report.sentences == 500
     assert report.share_identical >= 0.99
     assert report.largest_score_difference < 5e-3
     assert report.bleu_difference == pytest.approx(0, abs=0.2)
@@ -111,6 +114,7 @@ def test_the_command_compares_on_the_languages_own_corpus(tmp_path: Path) -> Non
     assert report["sentences"] == 40
     assert report["share_identical"] >= 0.7  # int8
     assert report["bleu"] > 20
+    assert 0.01 < report["largest_logit_difference"] < 10  # int8
     assert "length_penalty" in report["other_meanings"]
     assert json.loads((tmp_path / "int8" / "parity.json").read_text(encoding="utf-8")) == report
 
@@ -137,6 +141,8 @@ def test_the_command_need_not_compare(tmp_path: Path) -> None:
     [
         (["--verify-text", "nowhere.en"], "neither a file nor a built-in corpus"),
         (["--float32", "--quantization", "int8"], "cannot both be"),
+        (["--to", "onnx", "--quantization", "int8"], "float32"),
+        (["--to", "onnx", "--shortlist", "tatoeba-en-de"], "only CTranslate2 knows shortlists"),
     ],
 )
 def test_a_mistake_is_said_before_anything_is_written(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -144,3 +150,53 @@ def test_a_mistake_is_said_before_anything_is_written(tmp_path: Path, arguments:
     assert result.returncode == 2
     assert message in result.stderr
     assert not (tmp_path / "plain").exists()
+
+
+def test_the_command_writes_and_compares_graphs(tmp_path: Path) -> None:
+    output = tmp_path / "graphs"
+    result = run("en-de", "--to", "onnx", "-o", str(output), "--verify-sentences", "30", "--json")
+    assert result.returncode == 0, result.stderr
+    shown = json.loads(result.stdout)
+    assert shown["to"] == "onnx"
+    assert shown["parity"]["share_identical"] == 1
+    assert shown["parity"]["largest_logit_difference"] < 1e-4
+    assert "tokens" in shown["parity"]["other_meanings"]
+    assert {file.name for file in output.iterdir()} == {
+        "encoder.onnx", "decoder.onnx", "onnx.json", "tokenizer.model", "parity.json"
+    }  # fmt: skip
+
+
+def test_nothing_but_an_export_is_replaced(tmp_path: Path) -> None:
+    bundle, output = Bundle.open(find_model("en-de")), tmp_path / "mine"
+    output.mkdir()
+    (output / "thesis.txt").write_text("years of work", encoding="utf-8")
+    for to in get_args(Format):
+        with pytest.raises(InputError, match=r"something else than an exported model|one file"):
+            Export(bundle, to, output).write()
+    assert (output / "thesis.txt").is_file()
+    (output / "thesis.txt").unlink()
+    Export(bundle, "ctranslate2", output).write()  # an empty one is nobody's
+    (output / "model.bin").write_bytes(b"old")
+    Export(bundle, "ctranslate2", output).write()
+    assert (output / "model.bin").stat().st_size > 1000
+    result = run("en-de", "-o", str(output), "--no-verify")
+    assert result.returncode == 2
+    assert "--force" in result.stderr
+
+
+def test_logits_are_compared_along_what_the_exported_model_writes() -> None:
+    ours = Translator.load("en-de", engine="torch")
+    model = ours.torch_engine.model
+    written = [7, 9, EOS]
+
+    def logits(sources: Sequence[Sequence[int]], start: Sequence[int]) -> list[tuple[list[int], torch.Tensor]]:
+        found = []
+        for source in sources:
+            with torch.inference_mode():
+                exact = model(torch.tensor([[*source, EOS]]), torch.tensor([[1, *written[:-1]]]))[0].clone()
+                exact[1, 20] += 0.25
+                exact[2, 30] = -3e38  # forbidden, which is no difference of the models
+            found.append((written, exact))
+        return found
+
+    assert largest_logit_difference(ours, logits, ["Hello.", "Good night!"]) == pytest.approx(0.25, abs=1e-5)

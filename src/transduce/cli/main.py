@@ -16,6 +16,7 @@ from transduce.cli.corpora import corpora
 from transduce.cli.evaluate import compare, evaluate, score
 from transduce.cli.export import export
 from transduce.cli.generate import generate
+from transduce.cli.import_ import import_
 from transduce.cli.models import models
 from transduce.cli.paper import paper
 from transduce.cli.parse import parse
@@ -36,8 +37,8 @@ app = typer.Typer(
 )
 USE = (translate, generate, classify, fill, parse, attention, serve)
 MEASURE = (evaluate, compare, score, calibrate)
-for command in (train, *USE, *MEASURE, export, models, corpora, paper):
-    app.command()(command)
+for command in (train, *USE, *MEASURE, import_, export, models, corpora, paper):
+    app.command(command.__name__.removesuffix("_"))(command)
 
 
 def show_version(wanted: bool) -> None:

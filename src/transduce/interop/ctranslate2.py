@@ -5,19 +5,24 @@ Not every architecture has a counterpart there; what has none is refused by name
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from transduce.engines.compiled_file import MODEL
 from transduce.engines.ctranslate2_engine import POSITIONS
 from transduce.errors import ConfigError
 from transduce.model import DecoderLayer, MultiHeadAttention, Transformer, TransformerConfig, sinusoidal_positions
+from transduce.storage import directory_aside
 from transduce.text import Vocabularies
+from transduce.text.tokenizer import EOS
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["OTHER_MEANINGS", "Quantization", "compile_model"]
+__all__ = ["OTHER_MEANINGS", "Quantization", "compile_model", "greedy_logits"]
 
 Quantization = Literal["int8", "float32"]
 
@@ -37,27 +42,47 @@ OTHER_MEANINGS = {
 """Decoding options that whoever calls CTranslate2 by hand has to give otherwise, or cannot have."""
 
 
+ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
+"""Ours, and theirs."""
+FORBIDDEN = -3.4e38
+"""Added to the logit of what is never written: nearly the lowest number there is."""
+
+
 def compile_model(
-    model: Transformer, vocabularies: Vocabularies, output: Path, quantization: Quantization | None = None
+    model: Transformer,
+    vocabularies: Vocabularies,
+    output: Path,
+    quantization: Quantization | None = None,
+    *,
+    before_source: str | None = None,
+    ends_source: bool = False,
+    unwritten: Sequence[int] = (),
 ) -> None:
-    """Write a CTranslate2 model directory, aside and then renamed; in int8 unless the model is narrow."""
+    """Write a CTranslate2 model directory, aside and then renamed; in int8 unless the model is narrow.
+
+    The rest is for tools that do not see to it: a piece to put before each source, the end of sentence behind it, and
+    ids that are never to be written.
+    """
     from ctranslate2.specs import TransformerSpec, common_spec
 
     _check(model)
     config = model.config
     quantization = quantization or ("int8" if config.d_model >= INT8_FROM_WIDTH else "float32")
-    activation = getattr(common_spec.Activation, {"relu": "RELU", "gelu": "GELU", "silu": "SWISH"}[config.activation])
+    activation = getattr(common_spec.Activation, ACTIVATIONS[config.activation])
     pre_norm = config.norm_position == "pre"
     depths = (config.encoder_layers, config.decoder_layers)
-    spec = TransformerSpec.from_config(depths, config.heads, pre_norm=pre_norm, activation=activation)
-    positions = sinusoidal_positions(POSITIONS, config.d_model).numpy()
+    spec = TransformerSpec.from_config(
+        depths, config.heads, pre_norm=pre_norm, activation=activation, layernorm_embedding=config.embedding_norm
+    )
     encoder, decoder = spec.encoder, spec.decoder
     encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
     decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
     decoder.projection.weight = _array(model.projection.weight)
-    for stack in (encoder, decoder):
+    for stack, embedding in ((encoder, model.source_embedding), (decoder, model.target_embedding)):
         stack.scale_embeddings = config.scale_embeddings
-        stack.position_encodings.encodings = positions
+        stack.position_encodings.encodings = _positions(embedding, config)
+        if config.embedding_norm:
+            _norm(embedding.norm, stack.layernorm_embedding)
     if pre_norm:
         _norm(model.encoder.norm, encoder.layer_norm)
         _norm(model.decoder.norm, decoder.layer_norm)
@@ -71,14 +96,44 @@ def compile_model(
     spec.register_source_vocabulary(vocabularies.source.all_pieces())
     spec.register_target_vocabulary(vocabularies.target.all_pieces())
     spec.config.layer_norm_epsilon = config.norm_epsilon
+    spec.config.add_source_eos = ends_source
+    if before_source is not None:
+        spec.config.add_source_bos, spec.config.bos_token = True, before_source  # what starts the target is another
+    if unwritten or model.projection.bias is not None:
+        bias = np.zeros(config.output_size, dtype=np.float32)
+        bias += 0 if model.projection.bias is None else _array(model.projection.bias)
+        bias[list(unwritten)] = FORBIDDEN
+        decoder.projection.bias = bias
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
-    aside = output.with_name(f".{output.name}.part")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    spec.save(str(aside))
-    shutil.rmtree(output, ignore_errors=True)
-    aside.rename(output)
+    with directory_aside(output, (MODEL,), "a compiled model") as aside:
+        spec.save(str(aside))
+
+
+def greedy_logits(
+    path: Path, vocabularies: Vocabularies, sources: Sequence[Sequence[int]], start: Sequence[int] = ()
+) -> list[tuple[list[int], Tensor]]:
+    """What a compiled model writes of each source with beam 1, and the logits [T,V] of each step."""
+    import ctranslate2
+    import torch
+
+    pieces, targets = vocabularies.source.all_pieces(), vocabularies.target.all_pieces()
+    ids = {piece: index for index, piece in enumerate(targets)}
+    results = ctranslate2.Translator(str(path), device="cpu", intra_threads=1).translate_batch(
+        [[pieces[token] for token in (*source, EOS)] for source in sources],
+        target_prefix=[[targets[token] for token in start]] * len(sources) if start else None,
+        beam_size=1,
+        max_decoding_length=POSITIONS // 4,
+        min_decoding_length=0,
+        return_logits_vocab=True,
+        return_end_token=True,
+    )
+    found = []
+    for result in results:
+        steps = [torch.from_numpy(np.array(step)) for step in result.logits[0]]
+        tokens = [ids[piece] for piece in result.hypotheses[0]]
+        found.append((tokens[len(start) :], torch.stack(steps)[len(start) :]))
+    return found
 
 
 def _check(model: Transformer) -> None:
@@ -88,9 +143,11 @@ def _check(model: Transformer) -> None:
             "CTranslate2 has no counterpart of the recurrent network.", remedy="Leave it to PyTorch, which runs it."
         )
     plain = {
-        "positions": config.positions == "sinusoidal",
+        "positions": config.positions in ("sinusoidal", "learned"),
+        "max_length": config.positions != "learned" or config.max_length >= POSITIONS,
         "norm": config.norm == "layer",
-        "activation": config.activation in ("relu", "gelu", "silu"),
+        "activation": config.activation in ACTIVATIONS,
+        "decoder_heads": config.decoder_heads is None,
         "d_k": config.key_width == config.value_width == config.d_model // config.heads,
         "key_value_heads": config.key_value_groups == config.heads,
     }
@@ -100,6 +157,12 @@ def _check(model: Transformer) -> None:
                 f"CTranslate2 has no counterpart of {name}={getattr(config, name)!r}.",
                 remedy="Translate with PyTorch instead.",
             )
+
+
+def _positions(embedding: Any, config: TransformerConfig) -> Any:
+    if config.positions == "learned":
+        return _array(embedding.positions.weight)
+    return sinusoidal_positions(POSITIONS, config.d_model).numpy()
 
 
 def _layer(ours: nn.Module, theirs: Any) -> None:
