@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from transduce.data.corpus import Corpus
     from transduce.data.prepare import Prepared
     from transduce.text import Direction
+    from transduce.training.ranks import Ranks
     from transduce.training.recipe import Recipe
 
 __all__ = ["train"]
@@ -67,71 +69,152 @@ def train(
     allow_identical: Annotated[
         bool, typer.Option("--allow-identical", help="Source and target may be the same text (toy tasks).")
     ] = False,
+    devices: Annotated[
+        int, typer.Option(min=1, help="Train in so many processes of this machine; on many machines, see torchrun.")
+    ] = 1,
+    shard: Annotated[
+        bool,
+        typer.Option("--shard", help="Each device keeps a share of the weights: for models that outgrow one."),
+    ] = False,
+    rank_timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds after which a device that does not answer is given up.")
+    ] = 300,
 ) -> None:
-    """Train a translator. Stop it when you like: the same command goes on where it was."""
+    """Train a translator. Stop it when you like: the same command goes on where it was.
+
+    The batch is the same however many devices share it, and so is the result. On several machines, start the same
+    command on each with torchrun -m transduce train …; all must see the same output directory.
+    """
     from rich.console import Console
 
-    from transduce.cli.adaptation import report_adaptation
-    from transduce.cli.calibrate import calibrate_on_dev
-    from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
-    from transduce.cli.example_arguments import command_for, example_lesson, lesson_size
-    from transduce.cli.training_display import TrainingDisplay
+    if devices > 1 and "WORLD_SIZE" not in os.environ:
+        from transduce.cli.devices import run_on_devices
 
-    console = Console()
-    with console.status("Starting …"):
-        from transduce.training.lessons import TranslationLesson
-        from transduce.training.recipes import find_recipe
+        raise typer.Exit(run_on_devices(devices))
+    files, settings = _split(corpus)
+    order = _Order(
+        files=files,
+        settings=settings,
+        output=output,
+        weights=weights,
+        languages=languages,
+        dev_source=dev_source,
+        dev_target=dev_target,
+        recipe=recipe,
+        start=_opened(start_from),
+        budget={"budget.steps": steps, "budget.epochs": epochs, "budget.minutes": minutes},
+        seed=seed,
+        allow_identical=allow_identical,
+        shard=shard,
+    )
+    with Console(quiet=os.environ.get("RANK", "0") != "0").status("Starting …"):
+        from transduce.training.ranks import joined_ranks
+    with joined_ranks(rank_timeout) as ranks:
+        order.carry_out(ranks, Console(quiet=not ranks.leads))
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What the command line asks for."""
+
+    files: list[str]
+    settings: list[str]
+    output: Path
+    weights: str | None
+    languages: str | None
+    dev_source: Path | None
+    dev_target: Path | None
+    recipe: str | None
+    start: Bundle | None
+    budget: dict[str, int | None] | dict[str, float | None]
+    seed: int | None
+    allow_identical: bool
+    shard: bool
+
+    def carry_out(self, ranks: Ranks, console: Console) -> None:
+        """Train; the leader of the ranks writes the model and says so."""
+        with console.status("Starting …"):
+            from transduce.training.recipes import find_recipe
+        name = self.recipe or _usual_recipe(self.files, self.start)
+        chosen = find_recipe(name).with_overrides(self.settings) if name is not None else None
+        if name is not None and chosen is not None and chosen.learns_from_examples:
+            self._learn_from_examples(self._resolved(name), ranks, console)
+        else:
+            self._learn_from_pairs(name, chosen is not None and chosen.task == "parsing", ranks, console)
+
+    def _learn_from_examples(self, recipe: Recipe, ranks: Ranks, console: Console) -> None:
+        from transduce.cli.example_arguments import example_lesson, lesson_size
+        from transduce.cli.training_display import TrainingDisplay
         from transduce.training.run import TrainingRun
 
-    files, settings = _split(corpus)
-    start = _opened(start_from)
-    name = recipe or _usual_recipe(files, start)
-    chosen = find_recipe(name).with_overrides(settings) if name is not None else None
-    budget = {"budget.steps": steps, "budget.epochs": epochs, "budget.minutes": minutes}
-    stop = _StopSignal()
-    if name is not None and chosen is not None and chosen.learns_from_examples:
-        if weights or languages:
+        if self.weights or self.languages:
             raise ConfigError("--weights and --languages are for translation.", remedy="Leave them out.")
-        resolved = _overridden(find_recipe(name), settings, budget, seed, start)
-        run = TrainingRun(output, resolved)
-        display = TrainingDisplay(console, resolved.budget)
+        run = TrainingRun(self.output, recipe, ranks, self.shard)
+        display, stop = TrainingDisplay(console, recipe.budget), _StopSignal()
         with display.preparation() as report:
-            lesson = example_lesson(run, files, dev_source, dev_target, start, report)
+            lesson = example_lesson(run, self.files, self.dev_source, self.dev_target, self.start, report)
         display.say(lesson_size(lesson))
         with stop, display.training():
-            finished = run.train(lesson, display.show, stop.asked, start)
-        if finished.complete:
+            finished = run.train(lesson, display.show, stop.asked, self.start)
+        if finished.complete and ranks.leads:
             run.write_bundle(lesson)
-            console.print(f"The model is in [bold]{output}[/bold]. Try: {command_for(resolved.task, output)}")
-        return
-    if chosen is not None and chosen.task == "parsing":
-        corpora, dev = treebanks(files, dev_source, dev_target)
-    else:
-        corpora = training_corpora(files, weights, languages)
-        dev = dev_corpora(files, corpora, dev_source, dev_target)
-    if name is None:
-        name = _recipe_by_size(console, corpora)
-    resolved = _overridden(find_recipe(name), settings, budget, seed, start)
-    directions = [each.direction for each in corpora]
-    _advise_tags(console, resolved, directions)
-    run = TrainingRun(output, resolved)
-    display = TrainingDisplay(console, resolved.budget)
-    with display.preparation() as report:
-        vocabularies = start.vocabularies() if start else None
-        prepared = run.prepare(corpora, dev, allow_identical, report, vocabularies)
-    display.describe(prepared)
-    pairs = TranslationLesson(prepared, resolved, directions)
-    with stop, display.training():
-        finished = run.train(pairs, display.show, stop.asked, start)
-    if finished.complete:
+            self._say_where(recipe, console)
+
+    def _learn_from_pairs(self, name: str | None, parses: bool, ranks: Ranks, console: Console) -> None:
+        from transduce.cli.adaptation import report_adaptation
+        from transduce.cli.calibrate import calibrate_on_dev
+        from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
+        from transduce.cli.training_display import TrainingDisplay
+        from transduce.training.lessons import TranslationLesson
+        from transduce.training.run import TrainingRun
+
+        if parses:
+            corpora, dev = treebanks(self.files, self.dev_source, self.dev_target)
+        else:
+            corpora = training_corpora(self.files, self.weights, self.languages)
+            dev = dev_corpora(self.files, corpora, self.dev_source, self.dev_target)
+        recipe = self._resolved(name or _recipe_by_size(console, corpora))
+        directions = [each.direction for each in corpora]
+        _advise_tags(console, recipe, directions)
+        run = TrainingRun(self.output, recipe, ranks, self.shard)
+        display, stop = TrainingDisplay(console, recipe.budget), _StopSignal()
+        with display.preparation() as report:
+            vocabularies = self.start.vocabularies() if self.start else None
+            prepared = run.prepare(corpora, dev, self.allow_identical, report, vocabularies)
+        display.describe(prepared)
+        pairs = TranslationLesson(prepared, recipe, directions)
+        with stop, display.training():
+            finished = run.train(pairs, display.show, stop.asked, self.start)
+        if not finished.complete or not ranks.leads:
+            return
         bundle = run.write_bundle(pairs)
-        if resolved.task != "parsing" and _compile(bundle, console):
+        if recipe.task != "parsing" and _compile(bundle, console):
             _add_shortlist(bundle, prepared, console)
-        if resolved.task != "parsing":
+        if recipe.task != "parsing":
             calibrate_on_dev(bundle, prepared, console)
-        if start is not None:
-            report_adaptation(console, start, bundle, prepared)
-        console.print(f"The model is in [bold]{output}[/bold]. Try: {command_for(resolved.task, output)}")
+        if self.start is not None:
+            report_adaptation(console, self.start, bundle, prepared)
+        self._say_where(recipe, console)
+
+    def _resolved(self, name: str) -> Recipe:
+        """A recipe with what the command line says, and with the shape of a model to start from."""
+        from transduce.training.recipes import find_recipe
+
+        recipe, settings = find_recipe(name), self.settings
+        if any(value is not None for value in self.budget.values()):  # a budget on the command line is the budget
+            settings = [*(f"{key}=null" for key in self.budget), *settings]
+        chosen = self.budget | {"training.seed": self.seed}
+        settings = settings + [f"{key}={value}" for key, value in chosen.items() if value is not None]
+        if self.start is None:
+            return recipe.with_overrides(settings)
+        shaped = recipe.with_overrides([each for each in settings if not each.startswith("model.")])
+        shaped = shaped.shaped_as(self.start.config.network, self.start.config.architecture)
+        return shaped.with_overrides([each for each in settings if each.startswith("model.")])
+
+    def _say_where(self, recipe: Recipe, console: Console) -> None:
+        from transduce.cli.example_arguments import command_for
+
+        console.print(f"The model is in [bold]{self.output}[/bold]. Try: {command_for(recipe.task, self.output)}")
 
 
 class _StopSignal:
@@ -238,22 +321,3 @@ def _recipe_by_size(console: Console, corpora: list[Corpus]) -> str:
     name, reason = recipe_for(pairs)
     console.print(f"Recipe [bold]{name}[/bold] ({reason})")
     return name
-
-
-def _overridden(
-    recipe: Recipe,
-    settings: list[str],
-    budget: dict[str, int | None] | dict[str, float | None],
-    seed: int | None,
-    start: Bundle | None,
-) -> Recipe:
-    """The recipe with what the command line says, and with the shape of a model to start from."""
-    if any(value is not None for value in budget.values()):  # a budget on the command line is the budget
-        settings = [*(f"{key}=null" for key in budget), *settings]
-    chosen = budget | {"training.seed": seed}
-    settings = settings + [f"{key}={value}" for key, value in chosen.items() if value is not None]
-    if start is None:
-        return recipe.with_overrides(settings)
-    shaped = recipe.with_overrides([each for each in settings if not each.startswith("model.")])
-    shaped = shaped.shaped_as(start.config.network, start.config.architecture)
-    return shaped.with_overrides([each for each in settings if each.startswith("model.")])

@@ -107,7 +107,8 @@ class TrainingDisplay:
             self._show_average(event)
         elif isinstance(event, Started | Resumed):
             if event.step:
-                self.console.print(f"Going on from step {event.step:,}")
+                again = f"; {event.repeats:,} after it are made again" if event.repeats else ""
+                self.console.print(f"Going on from step {event.step:,}{again}")
             for path in event.damaged:
                 self.console.print(f"  passed over a damaged checkpoint: {escape(path)}")
         elif isinstance(event, Transferred):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Generic, TypeVar
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from transduce.model.dropout import randomness
 from transduce.model.workers import Workers
+from transduce.training.ranks import Ranks
 from transduce.training.task import Task
 
 __all__ = ["Accumulator", "Added", "is_out_of_memory"]
@@ -55,26 +56,43 @@ class Accumulator(Generic[Batch]):
     take at once, and what is left of a batch that does not fit.
     """
 
-    def __init__(self, task: Task[Batch], workers: Workers | None = None) -> None:
-        self.task, self.workers = task, workers or Workers()
+    def __init__(self, task: Task[Batch], workers: Workers | None = None, rank: int = 0) -> None:
+        self.task, self.workers, self.rank = task, workers or Workers(), rank
         self.parameters = list(task.module.parameters())
         self.too_large = math.inf
         """Size from which batches are halved at once. It starts afresh with each start of a run, and may: a batch that
         fails first and one that is halved at once give the same gradient."""
 
-    def add(self, batch: Batch) -> Added:
-        """Add the gradient of a batch, in parts if need be."""
+    def add(self, batch: Batch | None) -> Added:
+        """Add the gradient of a batch, in parts if need be; none of a batch that has no rows for this rank."""
+        seed = int(torch.randint(2**31, ()))  # the same on all ranks, and drawn by all, so that they stay in step
+        if batch is None:
+            return Added()
         count = self.workers.count
         rounds = math.ceil(self.task.size(batch) / (count * self.workers.at_once))
         parts = self.task.split(batch, count * max(1, rounds))
         # A seed for each: what is drawn at random does not depend on who is done first, nor on what has failed.
-        seeds = torch.randint(2**31, (len(parts),)).tolist()
+        generator = torch.Generator().manual_seed(seed + (self.rank << 32))
+        seeds = torch.randint(2**31, (len(parts),), generator=generator).tolist()
         total = Added()
         for gradient, added in self.workers.map(self._gradient, parts, seeds):
             self._add(gradient)
             gradient.clear()  # it can be as large as the model, and the name would hold it until the next one is there
             total += added
         return total
+
+    def over(self, ranks: Ranks, added: Added) -> Added:
+        """Add up the gradients of all ranks, and what each has to say of its own."""
+        if ranks.count == 1:
+            return added
+        there = (parameter.grad is not None for parameter in self.parameters)
+        numbers = ranks.total(*astuple(added), *there)
+        loss, nll, tokens, parts, left_out, failed = numbers[:6]
+        for parameter, count in zip(self.parameters, numbers[6:], strict=True):
+            if count and parameter.grad is None:  # others had rows, or words, that this rank had not
+                parameter.grad = torch.zeros_like(parameter)
+        ranks.add_up([parameter.grad for parameter in self.parameters if parameter.grad is not None])
+        return Added(loss, nll, int(tokens), int(parts), int(left_out), failed > 0)
 
     def _gradient(self, batch: Batch, seed: int) -> tuple[Gradient, Added]:
         """The gradient of a batch, by parameter; halved if memory has no room for it."""

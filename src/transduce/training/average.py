@@ -44,8 +44,8 @@ class MovingAverage:
 class Snapshots:
     """The weights of some validations, kept on disk until their mean is taken: the newest, or the best."""
 
-    def __init__(self, directory: Path, choice: Literal["last", "best"], count: int) -> None:
-        self.store = CheckpointStore(directory, keep=None)
+    def __init__(self, directory: Path, choice: Literal["last", "best"], count: int, writes: bool = True) -> None:
+        self.store = CheckpointStore(directory, keep=None, writes=writes)
         self.choice, self.count = choice, count
         self.kept: list[tuple[int, float]] = []
         """Step and score of each, by step; belongs into the run's checkpoint. What else is on disk does not count."""

@@ -36,13 +36,15 @@ class Checkpoint:
 class CheckpointStore:
     """A directory of checkpoints, `step-N` each."""
 
-    def __init__(self, directory: Path, keep: int | None = 2) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, keep: int | None = 2, writes: bool = True) -> None:
+        self.directory, self.writes = directory, writes
         self.keep = keep
         """How many of the newest stay; at least two, so that a damaged one costs a little and not all. None is all."""
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint; at no moment is a half-written one taken for whole."""
+        """Write a checkpoint; at no moment is a half-written one taken for whole. Of several ranks one writes."""
+        if not self.writes:
+            return
         self.directory.mkdir(parents=True, exist_ok=True)
         self._sweep()
         aside = self.directory / f".writing-step-{checkpoint.step}"
@@ -62,6 +64,8 @@ class CheckpointStore:
 
     def retain(self, steps: Collection[int]) -> None:
         """Delete all checkpoints but those of some steps."""
+        if not self.writes:
+            return
         for step, directory in self._newest_first():
             if step not in steps:
                 with suppress(OSError):  # Windows, while a reader has it open; then it goes another time

@@ -110,6 +110,8 @@ class Started:
     damaged: list[str]
     """Checkpoints that were not sound."""
     step: int = 0
+    repeats: int = 0
+    """Steps after it that had been made before, and are made again."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ class Resumed:
     step: int
     damaged: list[str]
     """Newer checkpoints that were not sound."""
+    repeats: int = 0
+    """Steps after it that had been made before, and are made again."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from transduce.text.numbers import are_kept
 from transduce.text.tokenizer import BOS
 from transduce.text.trees import Tree
 from transduce.training.events import Sample
+from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import HEADS, Recipe
 from transduce.training.task import Task
 from transduce.training.tasks.examples import MaskedTexts, NamedTexts, PictureRows, Windows
@@ -52,7 +53,7 @@ class Lesson(Protocol):
     def vocabularies(self) -> Vocabularies | None:
         """Of its texts; None for pictures."""
 
-    def task(self, model: Any, workers: Workers) -> Task[Any]:
+    def task(self, model: Any, workers: Workers, ranks: Ranks = ALONE) -> Task[Any]:
         """What the loop asks."""
 
     def described(self) -> BundleConfig:
@@ -81,7 +82,7 @@ class TranslationLesson:
         target = None if self.vocabularies.shared else self.vocabularies.target.size
         return self.recipe.config(self.vocabularies.source.size, target)
 
-    def task(self, model: Any, workers: Workers) -> TranslationTask:
+    def task(self, model: Any, workers: Workers, ranks: Ranks = ALONE) -> TranslationTask:
         """Translation of the prepared pairs."""
         prepared = self.prepared
         dev = DevSet(prepared.dev, prepared.dev_sources, prepared.dev_references)
@@ -89,8 +90,8 @@ class TranslationLesson:
             words = [source.split(" ") for source in prepared.dev_sources]
             pairs = zip(prepared.dev_references, words, strict=True)
             trees = [Tree.of_symbols(symbols, mine) for symbols, mine in pairs]
-            return ParsingTask(model, self.vocabularies, prepared.train, dev, trees, self.recipe, workers)
-        return TranslationTask(model, self.vocabularies, prepared.train, dev, self.recipe, workers)
+            return ParsingTask(model, self.vocabularies, prepared.train, dev, trees, self.recipe, workers, ranks)
+        return TranslationTask(model, self.vocabularies, prepared.train, dev, self.recipe, workers, ranks)
 
     def described(self) -> BundleConfig:
         """Languages, and what the network looks like."""
@@ -153,15 +154,16 @@ class ExampleLesson:
         labels = {"labels": len(self.prepared.labels)} if self.prepared.labels else {}
         return self.recipe.config(self.prepared.vocabulary.size, **labels)
 
-    def task(self, model: Any, workers: Workers) -> Task[Any]:
+    def task(self, model: Any, workers: Workers, ranks: Ranks = ALONE) -> Task[Any]:
         """What the recipe's task asks of the texts."""
         if self.recipe.objective.span_corruption:
             prepared = self.prepared
             network = cast(Transformer, model)
-            return SpanCorruptionTask(network, self.vocabularies, prepared.train, prepared.dev, self.recipe, workers)
+            data = prepared.train, prepared.dev
+            return SpanCorruptionTask(network, self.vocabularies, *data, self.recipe, workers, ranks)
         train, dev = self._examples(next(model.parameters()).device)
         samples = (lambda: self._written(model)) if self.recipe.task == "language-model" else list
-        return PredictionTask(model, self.recipe, train, dev, workers, samples)
+        return PredictionTask(model, self.recipe, train, dev, workers, samples, ranks)
 
     def described(self) -> BundleConfig:
         """Labels, and what the network looks like."""
@@ -232,12 +234,12 @@ class PictureLesson:
         size = {"height": height, "width": width, "channels": channels}
         return cast(VisionConfig, self.recipe.config(3, labels=labels, **size))
 
-    def task(self, model: Any, workers: Workers) -> PredictionTask:
+    def task(self, model: Any, workers: Workers, ranks: Ranks = ALONE) -> PredictionTask:
         """To name the pictures."""
         device = next(model.parameters()).device
         train = PictureRows(self.train, self.recipe, self.config, device)
         dev = PictureRows(self.dev, self.recipe, self.config, device, shuffle=False)
-        return PredictionTask(model, self.recipe, train, dev, workers)
+        return PredictionTask(model, self.recipe, train, dev, workers, ranks=ranks)
 
     def described(self) -> BundleConfig:
         """Labels are the numbers that the data has."""

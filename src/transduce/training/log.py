@@ -13,6 +13,9 @@ from transduce.training.events import Event
 
 __all__ = ["EventLog", "read_log"]
 
+TAIL = 1 << 17
+"""Bytes at a log's end in which its last step is looked for: a validation with its samples takes a few hundred."""
+
 
 class EventLog:
     """Writes events as they come; each is on its way to the disk before the next."""
@@ -21,6 +24,8 @@ class EventLog:
         self.path = path
 
     def __enter__(self) -> EventLog:
+        self.reached = _last_step(self.path)
+        """The step that the run had come to when it was left."""
         self._file = self.path.open("a+b")
         self._end_half_line()
         return self
@@ -42,6 +47,23 @@ class EventLog:
             self._file.seek(-1, 2)
             if self._file.read(1) != b"\n":
                 self._file.write(b"\n")
+
+
+def _last_step(path: Path) -> int:
+    """The step of the last step that a log tells of."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        lines = file.read().splitlines()
+    for line in reversed(lines):
+        try:
+            event = json.loads(line)
+            if event["event"] == "Stepped":
+                return int(event["step"])
+        except (ValueError, KeyError, TypeError):  # half a line
+            continue
+    return 0
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -36,34 +36,21 @@ from transduce.training.events import (
     Validated,
 )
 from transduce.training.optimise import make_optimizer
+from transduce.training.placing import placed, whole
+from transduce.training.progress import Progress
+from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Budget, TrainingRecipe
 from transduce.training.schedule import cooled
+from transduce.training.sharded import ShardedAccumulator
 from transduce.training.spikes import SpikeGuard
 from transduce.training.task import Task
 
-__all__ = ["Progress", "Trainer"]
+__all__ = ["Trainer"]
 
 Batch = TypeVar("Batch")
 
 SKIPS_IN_A_ROW = 20
 """Unusable gradients after which training has diverged for good."""
-
-
-@dataclass
-class Progress:
-    """Where a run is."""
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    """Batches of the epoch that have been used."""
-    seconds: float = 0.0
-    best: float = -math.inf
-    best_step: int = 0
-    waiting: int = 0
-    """Validations since the best one."""
-    skips: int = 0
-    """Unusable gradients in a row."""
 
 
 class Trainer(Generic[Batch]):
@@ -78,26 +65,34 @@ class Trainer(Generic[Batch]):
         emit: Callable[[Event], None],
         should_stop: Callable[[], bool] = lambda: False,
         workers: Workers | None = None,
+        ranks: Ranks = ALONE,
+        whole_task: Task[Batch] | None = None,
     ) -> None:
-        self.task, self.recipe, self.budget = task, recipe, budget
+        self.task, self.recipe, self.budget, self.ranks = task, recipe, budget, ranks
         self.emit, self.should_stop = emit, should_stop
-        self.checkpoints = CheckpointStore(directory / "checkpoints")
-        self.best, self.last, self.mean = self._kept_stores(directory)
+        self.checkpoints = CheckpointStore(directory / "checkpoints", writes=ranks.leads)
+        self.best, self.last, self.mean = self._kept_stores(directory, ranks.leads)
         self.progress = Progress()
+        ranks.take_over([parameter.detach() for parameter in task.module.parameters()])
+        self.validated = whole_task or task
+        """What is validated: the task, or where ranks have shares of its module, the same one on a whole module."""
+        self.accumulator: Accumulator[Batch] | ShardedAccumulator[Batch] = (
+            ShardedAccumulator(task, ranks) if whole_task is not None else Accumulator(task, workers, ranks.rank)
+        )
         self.optimizer = make_optimizer(task.module, recipe)
-        self.accumulator = Accumulator(task, workers)
         self.spikes = SpikeGuard()
         self._saved: dict[str, Any] = {}
         self.average = MovingAverage(task.module, recipe.average_decay) if recipe.average == "moving" else None
         self.snapshots: Snapshots | None = None
         if recipe.average == "last" or recipe.average == "best":
-            self.snapshots = Snapshots(directory / "snapshots", recipe.average, recipe.average_count)
+            self.snapshots = Snapshots(directory / "snapshots", recipe.average, recipe.average_count, ranks.leads)
 
     @staticmethod
-    def _kept_stores(directory: Path) -> tuple[CheckpointStore, CheckpointStore, CheckpointStore]:
+    def _kept_stores(directory: Path, writes: bool = False) -> tuple[CheckpointStore, CheckpointStore, CheckpointStore]:
         """Where a run keeps the weights that validated best, those that it ended with, the mean of its snapshots."""
-        best = CheckpointStore(directory / "best", keep=1)
-        return best, CheckpointStore(directory / "last", keep=None), CheckpointStore(directory / "mean", keep=None)
+        best = CheckpointStore(directory / "best", keep=1, writes=writes)
+        last, mean = (CheckpointStore(directory / name, keep=None, writes=writes) for name in ("last", "mean"))
+        return best, last, mean
 
     @classmethod
     def best_weights(cls, directory: Path) -> Checkpoint:
@@ -153,19 +148,21 @@ class Trainer(Generic[Batch]):
         progress.epoch, progress.batch = progress.epoch + 1, 0
         return self._reason_to_stop()
 
-    def _step(self, group: list[Batch]) -> None:
+    def _step(self, group: list[Batch | None]) -> None:
         """Add up the gradients of a group of batches, divide by its tokens, update the weights once."""
         progress, start = self.progress, time.perf_counter()
         self.task.module.train()
         self.optimizer.forget_gradients()
         progress.step, progress.batch = progress.step + 1, progress.batch + len(group)
-        total = sum((self._add(batch) for batch in group), Added())
+        total = self.accumulator.over(self.ranks, sum((self._add(batch) for batch in group), Added()))
+        if self.ranks.count > 1:
+            self._report_halved(total)
         tokens = max(1, total.tokens)  # none if no pair has fitted into memory
         gradients = [p.grad for p in self.task.module.parameters() if p.grad is not None]
         if gradients:
             torch._foreach_div_(gradients, tokens)
-        norm, loss = float(torch.nn.utils.get_total_norm(gradients)), total.loss / tokens
-        rate = self.task.rate(progress.step) * cooled(self._spent(), self.recipe.cooldown)
+        norm, loss = float(whole(torch.nn.utils.get_total_norm(gradients))), total.loss / tokens
+        rate = self.task.rate(progress.step) * cooled(progress.spent(self.budget), self.recipe.cooldown)
         if not total.tokens:
             self._skip("none of its pairs fits into memory", "Lower training.batch_tokens, or make the model smaller.")
         elif not math.isfinite(norm):
@@ -181,12 +178,16 @@ class Trainer(Generic[Batch]):
         perplexity = math.exp(min(50.0, total.nll / tokens))
         self.emit(Stepped(progress.step, progress.epoch, loss, perplexity, rate, norm, total.tokens, progress.seconds))
 
-    def _add(self, batch: Batch) -> Added:
+    def _add(self, batch: Batch | None) -> Added:
         """Add a batch's gradient to the step's."""
         added = self.accumulator.add(batch)
+        if self.ranks.count == 1:
+            self._report_halved(added)
+        return added
+
+    def _report_halved(self, added: Added) -> None:
         if added.failed:
             self.emit(Halved(self.progress.step, added.parts, added.left_out))
-        return added
 
     def _update(self, gradients: list[Tensor], norm: float, rate: float) -> None:
         if self.recipe.clip and norm > self.recipe.clip:
@@ -228,7 +229,7 @@ class Trainer(Generic[Batch]):
         progress, start = self.progress, time.perf_counter()
         if progress.best_step and progress.step % self.recipe.validate_every == 0:
             self.last.retain([])
-        elif self.last.load(progress.step) is None:
+        elif self.ranks.of_leader(self.last.load(progress.step) is None):
             kept, samples = self._scored(self._averaged_weights())
             self.last.save(kept)
             self.last.retain([progress.step])
@@ -238,15 +239,14 @@ class Trainer(Generic[Batch]):
 
     def _averaged_weights(self) -> dict[str, Tensor]:
         """Those that are to become the model: averaged over steps if the recipe says so."""
-        if self.average is not None:
-            return self.average.values
-        return {name: value.detach() for name, value in self.task.module.named_parameters()}
+        values = dict(self.task.module.named_parameters()) if self.average is None else self.average.values
+        return {name: whole(value) for name, value in values.items()}
 
     def _scored(self, weights: dict[str, Tensor], **values: Any) -> tuple[Checkpoint, list[Sample]]:
         """Weights with their scores, and some translations."""
-        self.task.module.eval()
-        with carrying(self.task.module, weights):
-            validation = self.task.validate()
+        self.validated.module.eval()
+        with carrying(self.validated.module, weights):
+            validation = self.validated.validate()
         values |= {"scores": validation.scores, "decisive": _comparable(validation.decisive)}
         return Checkpoint(self.progress.step, weights, values), validation.samples
 
@@ -258,9 +258,10 @@ class Trainer(Generic[Batch]):
         if self.snapshots is None:
             return
         progress, start = self.progress, time.perf_counter()
+        self.ranks.wait()  # for the leader to have written what all read
         kept = self.mean.load(progress.step)
         damaged: list[Path] = []
-        if kept is None:
+        if self.ranks.of_leader(kept is None):
             weights, steps, damaged = self.snapshots.mean()
             if len(steps) < 2:
                 return
@@ -268,8 +269,11 @@ class Trainer(Generic[Batch]):
             self.mean.save(kept)
             self.mean.retain([progress.step])
             progress.seconds += time.perf_counter() - start
+        if not self.ranks.leads:
+            return
         single = _best_of(self.best, self.last)
         assert single is not None, "just validated"
+        assert kept is not None, "just saved"
         self.emit(
             Averaged(
                 progress.step,
@@ -284,41 +288,25 @@ class Trainer(Generic[Batch]):
         )
 
     def _reason_to_stop(self) -> Finished | None:
-        progress, budget = self.progress, self.budget
-        reason = None
-        if budget.steps is not None and progress.step >= budget.steps:
-            reason = f"{progress.step:,} steps done"
-        elif budget.epochs is not None and progress.epoch >= budget.epochs:
-            reason = f"{progress.epoch} epochs done"
-        elif budget.minutes is not None and progress.seconds >= 60 * budget.minutes:
-            reason = f"{budget.minutes:g} minutes are over"
-        elif self.recipe.patience and progress.waiting >= self.recipe.patience:
-            reason = f"no better score in {progress.waiting} validations"
-        if reason is not None:
+        progress = self.progress
+        # All ranks go by the leader's clock, and stop when one of them is asked to.
+        progress.seconds, asked = self.ranks.total(progress.seconds * self.ranks.leads, self.should_stop())
+        if (reason := progress.reason_to_end(self.budget, self.recipe.patience)) is not None:
             return Finished(progress.step, reason, complete=True)
-        return Finished(progress.step, "stopped; run the same command to go on", False) if self.should_stop() else None
-
-    def _spent(self) -> float:
-        """How much of the budget will be spent by this step: of steps, epochs or minutes, whichever ends first."""
-        progress, budget = self.progress, self.budget
-        shares = [0.0]
-        if budget.steps is not None:
-            shares.append((progress.step - 1) / budget.steps)
-        if budget.epochs is not None:
-            shares.append(progress.epoch / budget.epochs)
-        if budget.minutes is not None:
-            shares.append(progress.seconds / (60 * budget.minutes))
-        return max(shares)
+        return Finished(progress.step, "stopped; run the same command to go on", False) if asked else None
 
     def _save(self) -> None:
         values = self._values()
-        if values == self._saved:  # such as when a complete run is started once more
+        if self.ranks.of_leader(values == self._saved):  # such as when a complete run is started once more
             return
-        tensors = {f"model.{name}": value.detach() for name, value in self.task.module.named_parameters()}
-        tensors |= {f"optimizer.{name}": value for name, value in self.optimizer.tensors().items()}
-        tensors["random"] = torch.get_rng_state()  # which every batch takes its seed from
-        if self.average is not None:
-            tensors |= {f"average.{name}": value for name, value in self.average.values.items()}
+        parts: dict[str, Mapping[str, Tensor]] = {
+            "model": dict(self.task.module.named_parameters()),
+            "optimizer": self.optimizer.tensors(),
+            "average": {} if self.average is None else self.average.values,
+        }
+        named = ((f"{part}.{name}", whole(value)) for part, each in parts.items() for name, value in each.items())
+        tensors = {name: value for name, value in named if self.ranks.leads}
+        tensors["random"] = torch.get_rng_state()  # which every batch takes its seed from; all ranks have the same
         self.checkpoints.save(Checkpoint(self.progress.step, tensors, values))
         if self.snapshots is not None:
             self.snapshots.prune()
@@ -336,7 +324,7 @@ class Trainer(Generic[Batch]):
 
     @torch.no_grad()
     def _resume(self) -> None:
-        checkpoint, damaged = self.checkpoints.load_newest()
+        checkpoint, damaged = self._newest_checkpoint()
         if checkpoint is None:
             self.emit(Started([str(path) for path in damaged]))
             return
@@ -345,11 +333,11 @@ class Trainer(Generic[Batch]):
         self.spikes.recent = [(norm, loss) for norm, loss in recent]
         parameters = dict(self.task.module.named_parameters())
         for name, parameter in parameters.items():
-            parameter.copy_(tensors[f"model.{name}"])
+            parameter.copy_(placed(tensors[f"model.{name}"], parameter))
         if self.average is not None:
             self.average.updates = values.pop("average_updates")
             for name in parameters:
-                self.average.values[name].copy_(tensors[f"average.{name}"])
+                self.average.values[name].copy_(placed(tensors[f"average.{name}"], parameters[name]))
         if self.snapshots is not None:
             self.snapshots.kept = [(step, score) for step, score in values.pop("snapshots")]
         self.progress = Progress(**values)
@@ -358,6 +346,24 @@ class Trainer(Generic[Batch]):
         torch.set_rng_state(tensors["random"])
         self._saved = self._values()
         self.emit(Resumed(self.progress.step, [str(path) for path in damaged]))
+
+    def _newest_checkpoint(self) -> tuple[Checkpoint | None, list[Path]]:
+        """The one that the leader finds, on all ranks."""
+        if self.ranks.leads:
+            checkpoint, damaged = self.checkpoints.load_newest()
+            self.ranks.of_leader(checkpoint and checkpoint.step)
+            return checkpoint, damaged
+        step = self.ranks.of_leader(None)
+        if step is None:
+            return None, []
+        checkpoint = self.checkpoints.load(step)
+        if checkpoint is None:
+            raise StorageError(
+                f"rank {self.ranks.rank} cannot read the checkpoint that rank 0 goes on from.",
+                where=str(self.checkpoints.path(step)),
+                remedy="The directory of the model must be one that all machines share.",
+            )
+        return checkpoint, []
 
 
 def _best_of(*stores: CheckpointStore) -> Checkpoint | None:

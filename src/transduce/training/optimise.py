@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from transduce.model.attention import MultiHeadAttention
+from transduce.training.placing import placed
 from transduce.training.recipe import TrainingRecipe
 
 __all__ = ["Adam", "Muon", "Optimizer", "make_optimizer", "orthogonalised"]
@@ -82,7 +83,8 @@ class Adam:
             values.clear()
         for key, value in tensors.items():
             number, name = key.split(".", 1)
-            self._named[name][int(number)] = value.to(self.parameters[int(number)].device, copy=True)
+            like = self.parameters[int(number)]
+            self._named[name][int(number)] = placed(value, like) if value.dim() else value.to(like.device, copy=True)
 
 
 class _Matrix(NamedTuple):

@@ -13,7 +13,10 @@ my-model/…                   the model itself, once training is complete (see 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -28,11 +31,12 @@ from transduce.model.workers import Workers
 from transduce.storage import storage_errors, write_whole
 from transduce.text import Vocabularies
 from transduce.training.allocator import freed_memory_kept
-from transduce.training.events import Event, Finished
+from transduce.training.events import Event, Finished, Resumed, Started
 from transduce.training.lessons import Lesson, new_model
 from transduce.training.log import EventLog
 from transduce.training.loop import Trainer
 from transduce.training.page import training_page
+from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Recipe
 from transduce.training.tensorboard import TensorBoard
 from transduce.training.transfer import transfer
@@ -43,12 +47,16 @@ __all__ = ["TrainingRun"]
 class TrainingRun:
     """Trains a model in a directory, or goes on with the one that is being trained there."""
 
-    def __init__(self, directory: Path, recipe: Recipe) -> None:
-        self.directory, self.recipe = directory, recipe
+    def __init__(self, directory: Path, recipe: Recipe, ranks: Ranks = ALONE, sharded: bool = False) -> None:
+        self.directory, self.recipe, self.ranks = directory, recipe, ranks
+        self.sharded = sharded
+        """Whether ranks have a share each of the weights, or all of them."""
         self.work = directory / "run"
         self._prepared = self.work / "prepared"
         recipe.check_budget()
-        self._check_recipe()
+        if sharded:
+            _check_sharded(recipe, ranks)
+        ranks.leader_first(self._check_recipe)
 
     def prepare(
         self,
@@ -67,13 +75,13 @@ class TrainingRun:
         preparation = Preparation(corpora, dev, allow_identical=allow_identical, vocabularies=vocabularies, **settings)
         with storage_errors(self.directory):
             self._check_data(preparation.name, lambda: prepared_otherwise(preparation, self._prepared))
-            return prepare(preparation, self._prepared, report)
+            return self.ranks.leader_first(lambda: prepare(preparation, self._prepared, report))
 
     def prepare_examples(self, preparation: ExamplePreparation, report: Report = lambda *_: None) -> PreparedExamples:
         """Turn texts and what stands beside them into ids; done once."""
         with storage_errors(self.directory):
             self._check_data(preparation.name, lambda: prepared_from_others(preparation, self._prepared))
-            return prepare_examples(preparation, self._prepared, report)
+            return self.ranks.leader_first(lambda: prepare_examples(preparation, self._prepared, report))
 
     def train(
         self,
@@ -85,29 +93,41 @@ class TrainingRun:
         """Train until the budget is spent, nothing improves or someone asks to stop."""
         torch.manual_seed(self.recipe.training.seed)
         # Built on the CPU, so that a seed gives the same weights everywhere; GPUs are used but untested so far.
-        model = new_model(lesson, self.recipe)
+        model, ranks = new_model(lesson, self.recipe), self.ranks
         begins = not any((self.work / "checkpoints").glob("step-*"))
         transferred = transfer(start_from, model, self.recipe.family) if start_from is not None and begins else None
         with storage_errors(self.directory):  # not before, for what does not fit is given up without a trace
             self.work.mkdir(parents=True, exist_ok=True)
-            write_whole(self.work / "recipe.yaml", self.recipe.dump().encode())
-        model.to("cuda" if torch.cuda.is_available() else "cpu")
+            if ranks.leads:
+                write_whole(self.work / "recipe.yaml", self.recipe.dump().encode())
+        model.to(ranks.device)
         settings = self.recipe.training
-        # What is compiled is one thread's: with several, each would compile it.
-        device = next(model.parameters()).device
-        workers = Workers() if settings.compile else Workers.suited_to(device, settings.batch_tokens)
-        task = lesson.task(model, workers)
-        log, curves = EventLog(self.directory / "log.jsonl"), TensorBoard(self.work / "tensorboard")
-        with freed_memory_kept(), storage_errors(self.directory), log, curves, workers:
+        # What is compiled is one thread's: with several, each would compile it. Shares are brought together by one.
+        alone = settings.compile or self.sharded
+        workers = Workers() if alone else Workers.suited_to(ranks.device, settings.batch_tokens // ranks.count)
+        task = lesson.task(model, workers, ranks)
+        whole = lesson.task(deepcopy(model), workers, ranks) if self.sharded else None
+        with freed_memory_kept(), storage_errors(self.directory), self._listeners(emit) as record, workers:
+            if transferred is not None:
+                record(transferred)
+            trainer = Trainer(task, settings, self.recipe.budget, self.work, record, should_stop, workers, ranks, whole)
+            return trainer.run()
+
+    @contextmanager
+    def _listeners(self, emit: Callable[[Event], None]) -> Iterator[Callable[[Event], None]]:
+        """Who hears of events: a log, curves and `emit`; of several ranks only the leader has something to say."""
+        if not self.ranks.leads:
+            yield lambda event: None
+            return
+        with EventLog(self.directory / "log.jsonl") as log, TensorBoard(self.work / "tensorboard") as curves:
 
             def record(event: Event) -> None:
+                if isinstance(event, Started | Resumed):
+                    event = replace(event, repeats=max(0, log.reached - event.step))
                 for listener in (log.write, curves.write, emit):
                     listener(event)
 
-            if transferred is not None:
-                record(transferred)
-            trainer = Trainer(task, settings, self.recipe.budget, self.work, record, should_stop, workers)
-            return trainer.run()
+            yield record
 
     def write_bundle(self, lesson: Lesson) -> Bundle:
         """Make the best weights the model of the directory."""
@@ -151,3 +171,15 @@ class TrainingRun:
                 where=str(self.directory),
                 remedy="Give another directory with -o, or the old settings.",
             )
+
+
+def _check_sharded(recipe: Recipe, ranks: Ranks) -> None:
+    if ranks.count == 1:
+        raise ConfigError("one rank has nobody to share with.", remedy="Give --devices as well, or leave out --shard.")
+    if recipe.training.optimizer == "muon":
+        raise ConfigError(
+            "Muon needs whole matrices, and with --shard no rank has one.",
+            remedy="Give training.optimizer=adam, with a rate and a warm-up for it, or leave out --shard.",
+        )
+    if recipe.family not in ("transformer", "decoder-only", "encoder-only"):
+        raise ConfigError(f"--shard is not for networks of the kind {recipe.family!r}.", remedy="Leave it out.")

@@ -38,8 +38,11 @@ class Task(Protocol[Batch]):
     def module(self) -> nn.Module:
         """Whose parameters are trained."""
 
-    def batches(self, epoch: int, start: int) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on; the same each time they are asked for."""
+    def batches(self, epoch: int, start: int) -> Iterator[Batch | None]:
+        """The batches of an epoch from number `start` on; the same each time they are asked for.
+
+        Of several ranks each has its rows; None where there are fewer rows than ranks.
+        """
 
     def loss(self, batch: Batch) -> LossSum:
         """Summed over the tokens of a batch.

@@ -48,7 +48,7 @@ class NamedTexts:
         """Texts of like length together."""
         return self._plan.epoch(epoch)
 
-    def batch(self, indices: Indices, drawn: tuple[int, int] | None) -> Labelled:
+    def batch(self, indices: Indices, drawn: tuple[int, ...] | None) -> Labelled:
         """Texts, cut into other pieces each time if the recipe says so, and their labels."""
         rows, beside = ([self.pairs.ids(side, int(index)) for index in indices] for side in ("source", "target"))
         if drawn is not None and self.recipe.tokenizer.dropout and self.head == "sentence":
@@ -89,7 +89,7 @@ class MaskedTexts:
         """Texts of like length together."""
         return self._plan.epoch(epoch)
 
-    def batch(self, indices: Indices, drawn: tuple[int, int] | None) -> Labelled:
+    def batch(self, indices: Indices, drawn: tuple[int, ...] | None) -> Labelled:
         """Texts with hidden tokens; on the dev set the same ones in every validation."""
         seed = (self.recipe.training.seed, *drawn) if drawn is not None else (0, int(indices[0]))
         generator = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ class Windows:
         generator.shuffle(starts)
         yield from (starts[place : place + self.rows] for place in range(0, len(starts), self.rows))
 
-    def batch(self, indices: Indices, drawn: tuple[int, int] | None) -> Labelled:
+    def batch(self, indices: Indices, drawn: tuple[int, ...] | None) -> Labelled:
         """[B,context]: each token's label is the token itself, and what is read is everything before it."""
         rows = [
             self.pairs.stream("source", int(start), min(int(start) + self.context, self.tokens)) for start in indices
@@ -171,7 +171,7 @@ class PictureRows:
             np.random.default_rng((self.recipe.training.seed, epoch)).shuffle(order)
         yield from (order[place : place + self.rows] for place in range(0, len(order), self.rows))
 
-    def batch(self, indices: Indices, drawn: tuple[int, int] | None) -> Labelled:
+    def batch(self, indices: Indices, drawn: tuple[int, ...] | None) -> Labelled:
         """Pictures as numbers around 0, and their labels."""
         labels = torch.from_numpy(self.pictures.labels[indices]).unsqueeze(1)
         return Labelled(pixels(self.pictures.images[indices]).to(self.device), labels.to(self.device))

@@ -18,6 +18,7 @@ from transduce.text import Vocabularies
 from transduce.text.tokenizer import EOS, PAD
 from transduce.text.trees import SymbolIds, Tree
 from transduce.training.events import Sample
+from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Recipe
 from transduce.training.task import Validation, tensor
 from transduce.training.tasks.translation import DECODE_TOKENS, DevSet, TranslationTask
@@ -41,18 +42,19 @@ class ParsingTask(TranslationTask):
         trees: Sequence[Tree],
         recipe: Recipe,
         workers: Workers | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
-        super().__init__(model, vocabularies, train, dev, recipe, workers)
+        super().__init__(model, vocabularies, train, dev, recipe, workers, ranks)
         self.trees = trees[:MOST_TREES]
         self.symbols = SymbolIds.of(vocabularies.target)
 
     def validate(self) -> Validation:
         """F1 with brackets held, and perplexity."""
         plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
-        parts = list(self.workers.map(self._likelihood, plan))
+        parts = list(self.ranks.map(self.workers, self._likelihood, plan))
         loss = sum(nll for nll, _ in parts) / max(1, sum(tokens for _, tokens in parts))
         blocks = [self.trees[start : start + AT_ONCE] for start in range(0, len(self.trees), AT_ONCE)]
-        found = [tree for block in self.workers.map(self._parsed, blocks) for tree in block]
+        found = [tree for block in self.ranks.map(self.workers, self._parsed, blocks) for tree in block]
         scores = {"f1": score_trees(found, self.trees).f1, "loss": loss, "perplexity": math.exp(min(50.0, loss))}
         decisive = -loss if self.recipe.metric == "loss" else scores["f1"] - min(loss, 1e3) * 1e-6
         first = self.trees[0]

@@ -15,6 +15,7 @@ from transduce.model.workers import Workers
 from transduce.text.tokenizer import PAD
 from transduce.training.events import Sample
 from transduce.training.loss import LossSum, regularised_loss
+from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Recipe
 from transduce.training.schedule import learning_rate
 from transduce.training.task import Validation, precision
@@ -48,8 +49,8 @@ class Examples(Protocol):
     def plan(self, epoch: int) -> Iterator[Indices]:
         """Which examples go together, batch by batch; the same each time it is asked for."""
 
-    def batch(self, indices: Indices, drawn: tuple[int, int] | None) -> Labelled:
-        """Some examples; `drawn` is the epoch and number of the batch, which seed what is drawn at random."""
+    def batch(self, indices: Indices, drawn: tuple[int, ...] | None) -> Labelled:
+        """Some examples; `drawn` seeds what is drawn at random: epoch and number of the batch, rank."""
 
 
 class PredictionTask:
@@ -63,16 +64,17 @@ class PredictionTask:
         dev: Examples,
         workers: Workers | None = None,
         samples: Callable[[], list[Sample]] = list,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.module: nn.Module = module
         self._network, self.recipe, self.train, self.dev = module, recipe, train, dev
-        self.workers, self._samples = workers or Workers(), samples
+        self.workers, self._samples, self.ranks = workers or Workers(), samples, ranks
         self._hidden = torch.compile(module.hidden, dynamic=True) if recipe.training.compile else module.hidden
 
-    def batches(self, epoch: int, start: int) -> Iterator[Labelled]:
+    def batches(self, epoch: int, start: int) -> Iterator[Labelled | None]:
         """An epoch's batches from number `start` on, made in the background while the model computes."""
-        plan = enumerate(self.train.plan(epoch))
-        return prefetched(self.train.batch(row, (epoch, number)) for number, row in plan if number >= start)
+        shares = self.ranks.shares(self.train.plan(epoch), epoch, start)
+        return prefetched(self.train.batch(rows, drawn) if len(rows) else None for rows, drawn in shares)
 
     def loss(self, batch: Labelled) -> LossSum:
         """Label-smoothed cross-entropy, summed over what is asked."""
@@ -121,7 +123,7 @@ class PredictionTask:
     def measure(self, advance: Callable[[int], None] = lambda examples: None) -> Measured:
         """What is right on the dev set, and how probable that was; `advance` hears how many examples are done."""
         plan, parts = list(self.dev.plan(0)), []
-        for indices, part in zip(plan, self.workers.map(self._measured, plan), strict=True):
+        for indices, part in zip(plan, self.ranks.map(self.workers, self._measured, plan), strict=True):
             parts.append(part)
             advance(len(indices))
         nll, right, asked = (sum(part[place] for part in parts) for place in range(3))

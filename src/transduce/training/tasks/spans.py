@@ -13,6 +13,7 @@ from transduce.model import Transformer
 from transduce.model.workers import Workers
 from transduce.text import Vocabularies
 from transduce.text.tokenizer import BOS, EOS
+from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Recipe
 from transduce.training.task import Validation, tensor
 from transduce.training.tasks.translation import DECODE_TOKENS, DevSet, TranslationBatch, TranslationTask
@@ -64,18 +65,19 @@ class SpanCorruptionTask(TranslationTask):
         dev: Pairs,
         recipe: Recipe,
         workers: Workers | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
-        super().__init__(model, vocabularies, train, DevSet(dev, [], []), recipe, workers)
+        super().__init__(model, vocabularies, train, DevSet(dev, [], []), recipe, workers, ranks)
         self._marks = [vocabularies.source.tag(name) for name in SPANS]
 
     def validate(self) -> Validation:
         """How probable the cut-out spans of the dev set are: the same ones in every validation."""
         plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
-        parts = list(self.workers.map(self._likelihood, plan))
+        parts = list(self.ranks.map(self.workers, self._likelihood, plan))
         loss = sum(nll for nll, _ in parts) / max(1, sum(tokens for _, tokens in parts))
         return Validation({"loss": loss, "perplexity": math.exp(min(50.0, loss))}, -loss, [])
 
-    def _batch(self, pairs: Pairs, indices: Indices, sampled: tuple[int, int] | None) -> TranslationBatch:
+    def _batch(self, pairs: Pairs, indices: Indices, sampled: tuple[int, ...] | None) -> TranslationBatch:
         seed = (self.recipe.training.seed, *sampled) if sampled is not None else (0, int(indices[0]))
         generator, settings = np.random.default_rng(seed), self.recipe.objective
         rows = [

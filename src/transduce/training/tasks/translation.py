@@ -24,6 +24,7 @@ from transduce.text import Tokenizer, Vocabularies
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 from transduce.training.events import Sample
 from transduce.training.loss import LossSum, regularised_loss
+from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Recipe
 from transduce.training.schedule import learning_rate
 from transduce.training.task import Validation, precision, tensor
@@ -63,19 +64,20 @@ class TranslationTask:
         dev: DevSet,
         recipe: Recipe,
         workers: Workers | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.module = model
         self.vocabularies, self.recipe = vocabularies, recipe
         self.train, self.dev = train, dev
-        self.workers = workers or Workers()
+        self.workers, self.ranks = workers or Workers(), ranks
         self.device = next(model.parameters()).device
         self._hidden = torch.compile(model.hidden, dynamic=True) if recipe.training.compile else model.hidden
         self.plan = BatchPlan(train, recipe.training.batch_tokens, recipe.training.seed)
 
-    def batches(self, epoch: int, start: int) -> Iterator[TranslationBatch]:
+    def batches(self, epoch: int, start: int) -> Iterator[TranslationBatch | None]:
         """An epoch's batches from number `start` on, made in the background while the model computes."""
-        plan = enumerate(self.plan.epoch(epoch))
-        return prefetched(self._batch(self.train, row, (epoch, number)) for number, row in plan if number >= start)
+        shares = self.ranks.shares(self.plan.epoch(epoch), epoch, start)
+        return prefetched(self._batch(self.train, rows, drawn) if len(rows) else None for rows, drawn in shares)
 
     def loss(self, batch: TranslationBatch) -> LossSum:
         """Label-smoothed cross-entropy, summed over the target tokens."""
@@ -111,10 +113,10 @@ class TranslationTask:
     def validate(self) -> Validation:
         """Perplexity of the dev set, and BLEU and chrF of its greedy translation."""
         plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
-        parts = list(self.workers.map(self._likelihood, plan))
+        parts = list(self.ranks.map(self.workers, self._likelihood, plan))
         loss = sum(nll for nll, _ in parts) / sum(tokens for _, tokens in parts)
         translations = [""] * len(self.dev.pairs)
-        for indices, texts in zip(plan, self.workers.map(self._translated, plan), strict=True):
+        for indices, texts in zip(plan, self.ranks.map(self.workers, self._translated, plan), strict=True):
             for index, text in zip(indices, texts, strict=True):
                 translations[index] = text
         references = list(self.dev.references)
@@ -142,8 +144,8 @@ class TranslationTask:
         source = self._batch(self.dev.pairs, indices, None).source
         return [self.vocabularies.target.decode(best.tokens) for best, *_ in decode(self.module, source, options)]
 
-    def _batch(self, pairs: Pairs, indices: Indices, sampled: tuple[int, int] | None) -> TranslationBatch:
-        """The pairs as tensors; `sampled` is the epoch and number that seed BPE-dropout."""
+    def _batch(self, pairs: Pairs, indices: Indices, sampled: tuple[int, ...] | None) -> TranslationBatch:
+        """The pairs as tensors; `sampled` is what seeds BPE-dropout: epoch, number, rank."""
         sources, targets = ([pairs.ids(side, int(index)) for index in indices] for side in ("source", "target"))
         if sampled is not None and self.recipe.tokenizer.dropout:
             sources, targets = self._resegmented(sources, targets, sampled)
@@ -155,7 +157,7 @@ class TranslationTask:
         )
 
     def _resegmented(
-        self, sources: list[Ids], targets: list[Ids], sampled: tuple[int, int]
+        self, sources: list[Ids], targets: list[Ids], sampled: tuple[int, ...]
     ) -> tuple[list[Ids], list[Ids]]:
         """The same texts cut into other pieces: ids decode to their text exactly, so no text needs to be kept."""
         generator = random.Random(int(np.random.default_rng((self.recipe.training.seed, *sampled)).integers(2**31)))
