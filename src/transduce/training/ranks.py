@@ -17,6 +17,8 @@ from typing import Any, TypeVar, cast
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from transduce.data.batches import Indices
 from transduce.errors import ConfigError, ModelError
@@ -165,8 +167,12 @@ def joined_ranks(timeout: float = TIMEOUT) -> Iterator[Ranks]:
         torch.cuda.set_device(device)
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     ranks = Ranks(rank, count, device)
+    within = timedelta(seconds=timeout)
     with ranks._connected():
-        dist.init_process_group(backend, rank=rank, world_size=count, timeout=timedelta(seconds=timeout))
+        store, _, _ = next(rendezvous("env://", timeout=within))
+        # Torchrun keeps its store over restarts: without this, ranks would look for those that have been killed.
+        attempt = PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+        dist.init_process_group(backend, store=attempt, rank=rank, world_size=count, timeout=within)
     try:
         yield ranks
     finally:
