@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import json
+import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from hashlib import sha256
@@ -15,6 +18,7 @@ import pytest
 
 from transduce.bundle import find_model
 
+DEPLOY = Path(__file__).parents[2] / "deploy"
 TEXT = "Where is the station?"
 LONG = "My sister works in a hospital, and my brother would like to have a cup of coffee with her tomorrow."
 ONE_AT_A_TIME = ("--workers", "1", "--batch-tokens", "1")
@@ -23,6 +27,16 @@ ONE_AT_A_TIME = ("--workers", "1", "--batch-tokens", "1")
 def test_alive_and_ready(service: Any) -> None:
     assert service.get("/health/live")[:2] == (200, {"status": "ok"})
     assert service.get("/health/ready")[:2] == (200, {"status": "ok"})
+
+
+def test_the_example_files_ask_for_what_the_service_answers(service: Any) -> None:
+    for path in re.findall(r"path: (/\S+)", (DEPLOY / "kubernetes" / "serve.yaml").read_text(encoding="utf-8")):
+        assert service.get(path)[0] == 200
+    (check,) = re.findall(r"HEALTHCHECK.*\\\n +CMD (\[.*\])", (DEPLOY / "Containerfile").read_text(encoding="utf-8"))
+    code = json.loads(check)[2]
+    for port, well in ((service.port, True), (1, False)):
+        done = subprocess.run([sys.executable, "-c", code.replace(":5000/", f":{port}/")], stderr=subprocess.DEVNULL)
+        assert (done.returncode == 0) is well
 
 
 def test_a_full_queue_is_alive_but_not_ready(serve: Any) -> None:
