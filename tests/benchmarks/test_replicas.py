@@ -15,12 +15,12 @@ from serving import by_command, unseen_sentences
 def test_nothing_is_lost_when_a_replica_goes() -> None:
     sentences = unseen_sentences()[:10]
     expected = dict(zip(sentences, by_command(sentences), strict=True))
-    bounds = replicas.Bounds(seconds=1, clients=3, requests=60)
+    bounds = replicas.Bounds(seconds=60, clients=3, requests=60)  # requests end a run, however slow the machine is
     report = replicas.measure(expected, bounds, nginx=None)
     assert list(report) == ["one replica", "two replicas", "one of two told to stop", "one of two killed"]
     for name, found in report.items():
         assert (found["failures"], found["different"]) == (0, 0), name
-        assert 0 < found["answered"] <= 60
+        assert found["answered"] == 60
         assert len(found["shares"]) == (1 if name == "one replica" else 2), "each replica has had its share"
     assert report["one of two told to stop"]["exit_code"] == 0
     assert report["one of two killed"]["exit_code"] == -signal.SIGKILL
