@@ -71,12 +71,12 @@ def main() -> None:
     parser.add_argument("--size", choices=["built-in", "base"], default="built-in")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    sentences = _sentences()
+    sentences = unseen_sentences()
     with tempfile.TemporaryDirectory() as folder:
         if arguments.size == "base":
             model, expected = untrained_base(Path(folder) / "base"), dict.fromkeys(sentences, "")
         else:
-            model, expected = MODEL, dict(zip(sentences, _by_command(sentences), strict=True))
+            model, expected = MODEL, dict(zip(sentences, by_command(sentences), strict=True))
         report = measure(model, expected, arguments.clients, arguments.seconds, arguments.rounds)
     report["commit"], report["size"] = commit(), arguments.size
     if arguments.json:
@@ -150,7 +150,7 @@ async def load(port: int, clients: int, seconds: float, expected: dict[str, str]
 
     async def client(number: int) -> None:
         place = number * 37
-        async with _Connection(port) as connection:
+        async with Connection(port) as connection:
             while (started := time.perf_counter()) < end:
                 place += 1
                 text = sentences[place % len(sentences)]
@@ -175,7 +175,7 @@ async def overload(port: int, clients: int, sentences: list[str], seconds: float
         nonlocal asked
         patience = random.Random(number)
         await asyncio.sleep(patience.uniform(0, 0.5))  # they do not know of each other
-        async with _Connection(port) as connection:
+        async with Connection(port) as connection:
             while (started := time.perf_counter()) < end:
                 status, _ = await connection.post(
                     {"q": sentences[number : number + 20], "source": "en", "target": "de"}
@@ -195,13 +195,15 @@ async def overload(port: int, clients: int, sentences: list[str], seconds: float
     return {"all": asked, "refused": len(times), **figures}
 
 
-class _Connection:
+class Connection:
     """An HTTP connection that is kept open; as little of HTTP as this takes, so that the server is what is measured."""
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self.ends = False
+        """Whether the other side keeps it no longer."""
 
-    async def __aenter__(self) -> _Connection:
+    async def __aenter__(self) -> Connection:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         return self
 
@@ -209,12 +211,19 @@ class _Connection:
         self._writer.close()
 
     async def post(self, values: dict[str, Any]) -> tuple[int, Any]:
-        """Status and answer of a request."""
-        body = json.dumps(values).encode()
-        lines = ("POST /translate HTTP/1.1", "host: localhost", f"content-length: {len(body)}", "", "")
+        """Status and answer of a request for a translation."""
+        return await self._asked("POST /translate", json.dumps(values).encode())
+
+    async def get(self, path: str) -> tuple[int, Any]:
+        """Status and answer of another request."""
+        return await self._asked(f"GET {path}", b"")
+
+    async def _asked(self, what: str, body: bytes) -> tuple[int, Any]:
+        lines = (f"{what} HTTP/1.1", "host: localhost", f"content-length: {len(body)}", "", "")
         self._writer.write("\r\n".join(lines).encode() + body)
         headers = await self._reader.readuntil(b"\r\n\r\n")
-        length = re.search(rb"content-length: (\d+)", headers)
+        self.ends = b"connection: close" in headers.lower()
+        length = re.search(rb"(?i)content-length: (\d+)", headers)
         if length is None:
             sys.exit("an answer without a length")
         return int(headers[9:12]), json.loads(await self._reader.readexactly(int(length.group(1))))
@@ -223,6 +232,13 @@ class _Connection:
 @contextmanager
 def serve(model: str, *options: str) -> Iterator[int]:
     """A server of its own process; its port."""
+    with started(model, *options) as (_, port):
+        yield port
+
+
+@contextmanager
+def started(model: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server of its own process, and its port."""
     command = [
         sys.executable,
         "-m",
@@ -235,27 +251,27 @@ def serve(model: str, *options: str) -> Iterator[int]:
         "0",
         "--quiet",
     ]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if found := re.search(r"http://[^ ]*:(\d+)", line):
-                yield int(found.group(1))
-                break
-        else:
-            sys.exit("the server did not start")
-    finally:
-        process.terminate()
-        process.wait()
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if found := re.search(r"http://[^ ]*:(\d+)", line):
+                    yield process, int(found.group(1))
+                    break
+            else:
+                sys.exit("the server did not start")
+        finally:
+            process.terminate()
 
 
-def _sentences() -> list[str]:
+def unseen_sentences() -> list[str]:
+    """What is asked for."""
     from transduce.data.builtin import builtin_corpus
 
     return list(dict.fromkeys(source for source, _ in builtin_corpus(CORPUS, "test").pairs()))
 
 
-def _by_command(sentences: list[str]) -> list[str]:
+def by_command(sentences: list[str]) -> list[str]:
     """What `transduce translate` makes of them."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sentences.txt"

@@ -29,6 +29,6 @@ def test_schemathesis_finds_nothing(service: Any, tmp_path: Any) -> None:
 def test_every_route_of_the_page_and_the_docs_is_in_it(service: Any) -> None:
     paths = set(service.get("/openapi.json")[1]["paths"])
     assert paths == {
-        "/translate", "/languages", "/detect", "/frontend/settings", "/health", "/v1/translate", "/v1/attention",
-        "/v1/models", "/metrics",
+        "/translate", "/languages", "/detect", "/frontend/settings", "/health", "/health/live", "/health/ready",
+        "/v1/translate", "/v1/attention", "/v1/models", "/metrics",
     }  # fmt: skip

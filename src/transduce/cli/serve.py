@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -35,6 +37,9 @@ def serve(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="Trust a proxy on this machine to tell the caller's address.")
     ] = False,
+    drain: Annotated[
+        int, typer.Option(help="Seconds to go on, not ready, when told to stop, so that a balancer notices.", min=0)
+    ] = 0,
     grace: Annotated[int, typer.Option(help="Seconds to finish accepted requests when told to stop.", min=1)] = 30,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line a request.")] = False,
 ) -> None:
@@ -47,6 +52,7 @@ def serve(
     from transduce.serve.service import Service
     from transduce.text.languages import Direction
 
+    signal.signal(signal.SIGTERM, _leave)
     limits = Limits(
         characters=max_characters,
         texts=max_texts,
@@ -72,7 +78,16 @@ def serve(
             if keys is None and address not in ("127.0.0.1", "::1"):
                 typer.echo("Whoever can reach this machine can translate: --api-key-file asks for keys.", err=True)
 
-        run(service, listener, grace=grace, behind_proxy=behind_proxy, ready=ready)
+        run(service, listener, drain=drain, grace=grace, behind_proxy=behind_proxy, ready=ready)
+
+
+def _leave(*_: object) -> None:
+    """At SIGTERM while models are loaded, which a container's first process would not hear, and when all is done.
+
+    At once: threads that are still at a batch after the grace period do not hold it up.
+    """
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _log_to_screen(quiet: bool) -> None:

@@ -14,6 +14,7 @@ from transduce.serve.messages import (
     LookRequest,
     LookResponse,
     ModelList,
+    Status,
     TranslateRequest,
     TranslateResponse,
 )
@@ -85,6 +86,17 @@ def own_api(service: Service) -> APIRouter:
 
         answer: Response = await service.look(request, looked)
         return answer
+
+    @router.get("/health/live", response_model=Status, tags=["service"])
+    async def live() -> dict[str, str]:
+        """Whether the process is well; if not, start it anew."""
+        return {"status": "ok"}
+
+    @router.get("/health/ready", response_model=Status, tags=["service"])
+    async def ready() -> dict[str, str]:
+        """Whether to send requests here: not when it has been told to stop, nor when its queue is full."""
+        service.check_ready()
+        return {"status": "ok"}
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, tags=["service"])
     async def metrics() -> Response:

@@ -71,7 +71,7 @@ def make_app(service: Service) -> Gate:
         body, headers = refused(Refusal(error.status_code, "route", words.get(error.status_code, error.detail)))
         return Response(body, error.status_code, headers | dict(error.headers or {}))
 
-    return Gate(app, service.limits, service.metrics)
+    return Gate(app, service.limits, service.metrics, lambda: service.stopping)
 
 
 def _page() -> APIRouter:

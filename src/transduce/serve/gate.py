@@ -32,13 +32,14 @@ HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 ]  # fmt: skip
+CLOSE = (b"connection", b"close")
 
 
 class Gate:
-    """An ASGI application around another."""
+    """An ASGI application around another. While it is `stopping`, nobody is to keep a connection for later."""
 
-    def __init__(self, app: Any, limits: Limits, metrics: Metrics) -> None:
-        self._app, self._limits, self._metrics = app, limits, metrics
+    def __init__(self, app: Any, limits: Limits, metrics: Metrics, stopping: Callable[[], bool]) -> None:
+        self._app, self._limits, self._metrics, self._stopping = app, limits, metrics, stopping
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -51,7 +52,7 @@ class Gate:
             nonlocal status, begun
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                message["headers"] = [*message.get("headers", []), *HEADERS, *([CLOSE] if self._stopping() else [])]
             await send(message)
 
         try:

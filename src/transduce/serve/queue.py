@@ -101,6 +101,11 @@ class DecodingQueue:
         """Sentences that wait."""
         return sum(len(job.sources) - job.taken for job in self._jobs)
 
+    @property
+    def full(self) -> bool:
+        """Whether not one more may wait."""
+        return self.waiting >= self._most
+
     async def decode(
         self, engine: Engine, sources: Sequence[Sequence[int]], options: DecodingOptions, again: bool = False
     ) -> list[list[Hypothesis]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import time
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -34,14 +37,32 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def run(
-    service: Service, listener: socket.socket, *, grace: int, behind_proxy: bool, ready: Callable[[], None]
+    service: Service, listener: socket.socket, *, drain: int, grace: int, behind_proxy: bool, ready: Callable[[], None]
 ) -> None:
-    """Serve until told to stop; then finish what was accepted, for at most `grace` seconds."""
+    """Serve until told to stop; then for `drain` seconds more, not ready; then finish what was accepted.
+
+    That may take `grace` seconds. Ctrl-C, or being told a second time, does without `drain`.
+    """
 
     class Server(uvicorn.Server):
+        until: float | None = None
+
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             ready()
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            if sig == signal.SIGTERM and not service.stopping:
+                self.until = time.monotonic() + drain
+            else:
+                super().handle_exit(sig, frame)
+            service.stopping = True
+
+        async def on_tick(self, counter: int) -> bool:
+            if self.until is not None and time.monotonic() >= self.until:
+                self.until = None
+                super().handle_exit(signal.SIGTERM, None)
+            return await super().on_tick(counter)
 
     config = uvicorn.Config(
         make_app(service),

@@ -43,6 +43,8 @@ class Service:
         self.metrics.waiting = lambda: self.queue.waiting
         self._rates = Rates(self.limits.requests_per_minute)
         self._looking = asyncio.Semaphore(1)
+        self.stopping = False
+        """Whether it has been told to stop; it still answers for a while."""
 
     def admit(self, request: Request, key: str | None = None) -> None:
         """Count a request for whoever sends it; refused without a key where one is needed."""
@@ -57,6 +59,13 @@ class Service:
         if holder is None:
             message = "This key is not known here." if given else "A key is needed: give it as api_key."
             raise Refusal(403, "key", message)
+
+    def check_ready(self) -> None:
+        """Refused while another replica had better be asked: when this one stops, or has its hands full."""
+        if self.stopping:
+            raise Refusal(503, "not ready", "The service is stopping.", retry_after=1)
+        if self.queue.full:
+            raise Refusal(503, "not ready", "The service is busy: too many sentences wait.", retry_after=1)
 
     async def translate(
         self, request: Request, model: ServedModel, target: str | None, texts: list[str], **options: Any

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import socket
+import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -17,7 +19,7 @@ from typing import Any, TypeVar, cast
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from transduce.data.batches import Indices
@@ -32,6 +34,8 @@ Result = TypeVar("Result")
 TIMEOUT = 300.0
 """Seconds after which a rank that does not answer is given up."""
 LOOK_AGAIN = timedelta(seconds=20)
+PAUSE = 0.02
+"""Seconds between two looks for what others have to say."""
 BUCKET = 25_000_000
 """Bytes of gradients that are sent together, as PyTorch's own DistributedDataParallel has it."""
 
@@ -170,13 +174,44 @@ def joined_ranks(timeout: float = TIMEOUT) -> Iterator[Ranks]:
     within = timedelta(seconds=timeout)
     with ranks._connected():
         store, _, _ = next(rendezvous("env://", timeout=within))
-        # Torchrun keeps its store over restarts: without this, ranks would look for those that have been killed.
-        attempt = PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
-        dist.init_process_group(backend, store=attempt, rank=rank, world_size=count, timeout=within)
+        fresh = PrefixStore(_agreed_name(store, rank, count, timeout), store)
+        dist.init_process_group(backend, store=fresh, rank=rank, world_size=count, timeout=within)
     try:
         yield ranks
     finally:
         dist.destroy_process_group()
+
+
+def _agreed_name(store: Store, rank: int, count: int, timeout: float) -> str:
+    """A name for this meeting that none before it had.
+
+    Torchrun keeps its store when it starts ranks again, and how often it has done so it counts on each machine by
+    itself. Without a new name, ranks would look for each other where those before them were. So each one says a word
+    that it has just made up, and goes by the answer to that word.
+    """
+    word, end = uuid.uuid4().hex, time.monotonic() + timeout
+
+    def heard(key: str) -> str:
+        if time.monotonic() > end:
+            raise RuntimeError(f"nobody answered within {timeout:g} seconds")
+        return store.get(key).decode() if store.check([key]) else ""
+
+    if rank:
+        store.set(f"word/{rank}", word)
+        while not (answer := heard(f"answer/{rank}")).startswith(word):
+            time.sleep(PAUSE)
+        name = answer.removeprefix(word)
+        store.set(f"agreed/{rank}", name)
+        return name
+    answered: dict[int, str] = {}
+    while not all(heard(f"agreed/{other}") == word for other in range(1, count)):
+        for other in range(1, count):
+            asked = heard(f"word/{other}")
+            if asked and answered.get(other) != asked:
+                store.set(f"answer/{other}", asked + word)
+                answered[other] = asked
+        time.sleep(PAUSE)
+    return word
 
 
 def free_port() -> int:
