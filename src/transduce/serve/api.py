@@ -111,9 +111,8 @@ def _way(each: Translation | Alternative) -> dict[str, Any]:
 
 
 def _options(asked: TranslateRequest) -> dict[str, Any]:
-    prefix = {"prefix": asked.prefix} if asked.prefix else {}
-    return (
-        search_options(asked.n_best, asked.beam)
-        | prefix
-        | {"glossary": asked.glossary, "guard": asked.guard, "mbr": asked.mbr}
-    )
+    options = search_options(asked.n_best, asked.beam)
+    if asked.prefix:
+        options["prefix"] = asked.prefix
+    mbr = asked.mbr if options.get("beam") != 1 else None  # one hypothesis agrees with itself
+    return options | {"glossary": asked.glossary, "guard": asked.guard, "mbr": mbr}
