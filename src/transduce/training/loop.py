@@ -143,7 +143,7 @@ class Trainer(Generic[Batch]):
         progress = self.progress
         batches = self.task.batches(progress.epoch, progress.batch)
         while group := list(islice(batches, self.recipe.accumulate)):
-            self._step(group)
+            self.step(group)
             if progress.step % self.recipe.validate_every == 0:
                 self._validate()
             if progress.step % self.recipe.checkpoint_every == 0:
@@ -153,7 +153,7 @@ class Trainer(Generic[Batch]):
         progress.epoch, progress.batch = progress.epoch + 1, 0
         return self._reason_to_stop()
 
-    def _step(self, group: list[Batch]) -> None:
+    def step(self, group: list[Batch]) -> None:
         """Add up the gradients of a group of batches, divide by its tokens, update the weights once."""
         progress, start = self.progress, time.perf_counter()
         self.task.module.train()
