@@ -15,7 +15,8 @@ from transduce.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from transduce.training.plan import Device, Plan, Planner
+    from transduce.training.machines import Device
+    from transduce.training.plan import Plan, Planner
     from transduce.training.recipe import Recipe
     from transduce.training.speed import Speed
 
@@ -83,7 +84,8 @@ def plan(
     lengths = _lengths(tokens_per_pair)
     limit, speed_of_links = _size(memory, "--memory"), _size(bandwidth, "--bandwidth")
     with Console(stderr=True).status("Starting …"):
-        from transduce.training.plan import DEVICES, Machine, Planner
+        from transduce.training.machines import DEVICES, Machine
+        from transduce.training.plan import Planner
         from transduce.training.recipes import find_recipe
 
     name, *settings = recipe

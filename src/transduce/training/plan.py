@@ -18,10 +18,11 @@ from transduce.model.vision import VisionConfig
 from transduce.model.workers import AT_ONCE, TOKENS_EACH
 from transduce.training.cost import FILL, Anatomy, Load, anatomy, kept_numbers, optimizer_numbers, step_flops
 from transduce.training.loss import CHUNK
+from transduce.training.machines import Machine
 from transduce.training.recipe import LABELLED, Recipe
 from transduce.training.tasks.translation import DECODE_TOKENS
 
-__all__ = ["DEVICES", "Device", "Machine", "Memory", "Plan", "Planner", "Remedy", "planned_config"]
+__all__ = ["Memory", "Plan", "Planner", "Remedy", "planned_config"]
 
 PROCESS = 310e6
 """Bytes of the process itself on a CPU: Python, PyTorch and all that is loaded (measured)."""
@@ -36,56 +37,6 @@ SHORTEST = 0.5
 CHARACTERS, LABELS = 100, 10
 """Of a vocabulary of characters, and of what is told apart: they follow from data that is not there yet."""
 MOST_DEVICES = 1024
-
-
-@dataclass(frozen=True)
-class Device:
-    """What computes; figures of the makers, but for the utilisation."""
-
-    name: str
-    flops: float
-    """Operations a second at best, in the precision that training uses there."""
-    memory: float | None
-    """Bytes; None if it is not known."""
-    watts: float
-    """While training, at most."""
-    utilisation: float
-    """Assumed share of `flops` that training reaches."""
-    half: bool = False
-    """Whether training computes in bfloat16 there."""
-
-
-DEVICES = {
-    device.name: device
-    for device in (
-        Device("cpu", 384e9, None, watts=45, utilisation=0.4),  # four cores of 3 GHz with AVX2: 32 operations a cycle
-        Device("p100", 9.5e12, 16e9, watts=300, utilisation=0.42),  # the paper's figure for single precision
-        Device("v100", 15.7e12, 16e9, watts=300, utilisation=0.42),
-        Device("a100", 312e12, 40e9, watts=400, utilisation=0.3, half=True),
-        Device("h100", 989e12, 80e9, watts=700, utilisation=0.25, half=True),
-    )
-}
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Some devices of one kind, and what joins them."""
-
-    device: Device
-    count: int = 1
-    memory: float | None = None
-    """Bytes of each; None if they are not known."""
-    bandwidth: float = 10e9
-    """Bytes a second that each sends to another while it receives as many."""
-    workers: int = 1
-    """Threads that share a batch, on a CPU."""
-    sharded: bool = False
-    """Whether weights, gradients and what the optimiser remembers are shared out among the devices (FSDP)."""
-
-    @property
-    def is_cpu(self) -> bool:
-        """Where the memory is the process's, and a batch is done in parts."""
-        return self.device.name == "cpu"
 
 
 @dataclass(frozen=True)
