@@ -2,10 +2,10 @@
 
     python benchmarks/plan.py [--cases small medium base] [--rounds 1] [--seconds 20]
 
-Each run trains on the built-in Tatoeba English-German corpus in a process of its own, validates at its end and writes its
-checkpoint; peak memory is the process's largest resident set (Linux and macOS). Plan and run take turns. Where other
-programs have the processor at times, seconds by the clock say little: processor seconds of a step, over all threads, are
-printed beside them, and their ratio is the one to look at. On a GPU none of this has been tried.
+Each run trains on the built-in Tatoeba English-German corpus in a process of its own, validates at its end and writes
+its checkpoint; peak memory is the process's largest resident set (Linux, macOS). Plan and run take turns. Where other
+programs have the processor at times, seconds by the clock say little: processor seconds of a step, over all threads,
+are printed beside them, and their ratio is the one to look at. On a GPU none of this has been tried.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from transduce.data.batches import Indices
+from transduce.data.batches import BatchPlan, Indices
 from transduce.data.shards import Ids, Pairs, Span
 from transduce.model.encoder_only import EncoderConfig
 from transduce.model.family import Config, make_network
@@ -30,7 +30,7 @@ from transduce.training.task import Task
 from transduce.training.tasks.prediction import IGNORED, Labelled, PredictionTask
 from transduce.training.tasks.translation import DevSet, TranslationTask
 
-__all__ = ["Speed", "measure_speed"]
+__all__ = ["Speed", "made_up_task", "measure_speed"]
 
 WARMUP = 2
 """Steps that do not count: memory is still being asked for."""
@@ -155,7 +155,7 @@ def _timed_steps(
     enough: Callable[[list[_Timed]], bool],
 ) -> list[_Timed]:
     """Steps of the real loop, until there are enough."""
-    task = _made_up_task(recipe, config, model, lengths, workers)
+    task = made_up_task(recipe, config, model, lengths, workers)
     events: list[Stepped] = []
     done: list[_Timed] = []
     # The directory is for files that only `run` would write.
@@ -182,7 +182,7 @@ def _with_batches(recipe: Recipe, tokens: int) -> Recipe:
     return recipe.with_overrides([f"training.batch_tokens={tokens}", "training.accumulate=1"])
 
 
-def _made_up_task(
+def made_up_task(
     recipe: Recipe, config: Config, model: Any, lengths: tuple[float, float], workers: Workers
 ) -> Task[Any]:
     """The recipe's task, with data that is drawn."""
@@ -230,22 +230,16 @@ class RandomExamples:
     def __init__(self, recipe: Recipe, config: Config, length: float, device: torch.device) -> None:
         self.recipe, self.config, self.device = recipe, config, device
         self.tokens = recipe.training.batch_tokens
-        self._windows = recipe.task == "language-model"
-        self._lengths = np.sort(_lengths(length, 2**12, np.random.default_rng(0)))
+        self.texts = RandomPairs((length, 1.0), (config.vocab_size, config.vocab_size), self.tokens)
 
     def plan(self, epoch: int) -> Iterator[Indices]:
-        """Texts of like length together, short and long ones in turn at random; here an index is a length."""
-        config, generator = self.config, np.random.default_rng(epoch)
-        for _ in range(BATCHES):
-            if isinstance(config, VisionConfig):
-                yield np.full(max(1, self.tokens // (math.prod(config.grid) + 1)), 1)
-            elif self._windows:
-                context = self.recipe.objective.context
-                yield np.full(max(1, self.tokens // context), context)
-            else:
-                start = int(generator.integers(len(self._lengths)))
-                near = self._lengths[start : start + self.tokens]
-                yield near[: max(1, int(np.searchsorted(near * np.arange(1, len(near) + 1), self.tokens)))]
+        """Texts of like length together; windows of a stream and pictures are all alike."""
+        if isinstance(self.config, VisionConfig):
+            yield from [np.arange(max(1, self.tokens // (math.prod(self.config.grid) + 1)))] * BATCHES
+        elif self.recipe.task == "language-model":
+            yield from [np.arange(max(1, self.tokens // self.recipe.objective.context))] * BATCHES
+        else:
+            yield from BatchPlan(cast(Pairs, self.texts), self.tokens, self.recipe.training.seed).epoch(epoch)
 
     def batch(self, indices: Indices, drawn: tuple[int, int] | None) -> Labelled:
         """Random ids or pixels, and random labels of the kind that the task asks for."""
@@ -254,14 +248,18 @@ class RandomExamples:
         if isinstance(config, VisionConfig):
             pictures = torch.randn(rows, config.channels, config.height, config.width, generator=generator)
             return Labelled(pictures.to(self.device), self._labels((rows, 1), generator))
-        ends = torch.from_numpy(indices.astype(np.int64)) + (0 if self._windows else 1)
-        real = torch.arange(int(ends.max())) < ends.unsqueeze(1)
+        lengths = torch.full((rows,), self.recipe.objective.context)
+        if self.recipe.task != "language-model":
+            lengths = torch.from_numpy(self.texts.lengths("source", indices)) + 1
+        real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
         ids = torch.randint(UNKNOWN + 1, config.vocab_size, real.shape, generator=generator) * real
         if isinstance(config, EncoderConfig) and config.head == "sentence":
             return Labelled(ids.to(self.device), self._labels((rows, 1), generator))
-        labels = self._labels(real.shape, generator)
+        if self.recipe.task != "language-model":  # the mark at the end is not asked for
+            real = torch.arange(real.size(1)) < lengths.unsqueeze(1) - 1
         if isinstance(config, EncoderConfig) and config.head == "masked":
             real &= torch.rand(real.shape, generator=generator) < self.recipe.objective.masked
+        labels = self._labels(real.shape, generator)
         return Labelled(ids.to(self.device), labels.masked_fill(~real.to(self.device), IGNORED))
 
     def _labels(self, shape: Sequence[int], generator: torch.Generator) -> Tensor:
