@@ -236,7 +236,7 @@ def _show(
         )
         if speed.busy < BUSY and speed.device == "cpu":
             alone = _duration(planned.hours * speed.busy)
-            console.print(f"Other programs were at work: alone it would take down to {alone}.", style="dim")
+            console.print(f"Other programs were at work: alone these steps would take down to {alone}.", style="dim")
     console.print("Assumed: " + "; ".join(assumed) + ".", style="dim", soft_wrap=True)
 
 
