@@ -20,6 +20,7 @@ from transduce.cli.import_ import import_
 from transduce.cli.models import models
 from transduce.cli.paper import paper
 from transduce.cli.parse import parse
+from transduce.cli.plan import plan
 from transduce.cli.serve import serve
 from transduce.cli.train import train
 from transduce.cli.translate import translate
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 USE = (translate, generate, classify, fill, parse, attention, serve)
 MEASURE = (evaluate, compare, score, calibrate)
-for command in (train, *USE, *MEASURE, import_, export, models, corpora, paper):
+for command in (train, plan, *USE, *MEASURE, import_, export, models, corpora, paper):
     app.command(command.__name__.removesuffix("_"))(command)
 
 

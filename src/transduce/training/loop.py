@@ -138,7 +138,7 @@ class Trainer(Generic[Batch]):
         progress = self.progress
         batches = self.task.batches(progress.epoch, progress.batch)
         while group := list(islice(batches, self.recipe.accumulate)):
-            self._step(group)
+            self.step(group)
             if progress.step % self.recipe.validate_every == 0:
                 self._validate()
             if progress.step % self.recipe.checkpoint_every == 0:
@@ -148,7 +148,7 @@ class Trainer(Generic[Batch]):
         progress.epoch, progress.batch = progress.epoch + 1, 0
         return self._reason_to_stop()
 
-    def _step(self, group: list[Batch | None]) -> None:
+    def step(self, group: list[Batch | None]) -> None:
         """Add up the gradients of a group of batches, divide by its tokens, update the weights once."""
         progress, start = self.progress, time.perf_counter()
         self.task.module.train()

@@ -80,6 +80,24 @@ def test_the_papers_recipe_is_the_papers() -> None:
     assert (config.d_model, config.d_ff, config.heads, config.encoder_layers, config.dropout) == (512, 2048, 8, 6, 0.1)
 
 
+def test_the_papers_big_recipe_is_the_papers() -> None:
+    """§5.2, §5.4, §6.1, table 3: 300,000 steps of 1.0 s, dropout 0.3, the mean of the last 20."""
+    base, recipe = find_recipe("paper-base"), find_recipe("paper-big")
+    config = recipe.config(37_000)
+    assert (config.d_model, config.d_ff, config.heads, config.encoder_layers, config.dropout) == (
+        1024,
+        4096,
+        16,
+        6,
+        0.3,
+    )
+    assert (recipe.budget.steps, recipe.training.average_count) == (300_000, 20)
+    assert recipe.training.validate_every / 60 == pytest.approx(10)
+    differs = {"average_count", "validate_every"}
+    assert recipe.training.model_dump(exclude=differs) == base.training.model_dump(exclude=differs)
+    assert recipe.tokenizer == base.tokenizer
+
+
 @pytest.mark.parametrize(
     ("pairs", "name"),
     [(0, "small-corpus"), (9_000, "small-corpus"), (49_999, "small-corpus"), (50_000, "medium-corpus"),
