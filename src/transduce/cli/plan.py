@@ -70,7 +70,7 @@ def plan(
     ] = None,
     bandwidth: Annotated[str, typer.Option(help="Between devices, in bytes a second.")] = "10GB",
     sharded: Annotated[
-        bool, typer.Option("--sharded", help="Share out weights and optimiser state among the devices (FSDP).")
+        bool, typer.Option("--shard", help="Share out weights and optimiser state among the devices (FSDP).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:

@@ -333,7 +333,7 @@ class Planner:
             machine = replace(self.machine, count=devices, sharded=True)
             total = Planner(self.recipe, machine, self.lengths).memory().total
             if devices > 1 and not self.machine.sharded:
-                yield Remedy(f"--devices {devices} --sharded", "the same steps, weights shared out too (FSDP)", total)
+                yield Remedy(f"--devices {devices} --shard", "the same steps, weights shared out too (FSDP)", total)
 
     def _narrower(self) -> Iterator[Remedy]:
         config = self.config

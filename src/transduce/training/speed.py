@@ -241,7 +241,7 @@ class RandomExamples:
         else:
             yield from BatchPlan(cast(Pairs, self.texts), self.tokens, self.recipe.training.seed).epoch(epoch)
 
-    def batch(self, indices: Indices, drawn: tuple[int, int] | None) -> Labelled:
+    def batch(self, indices: Indices, drawn: tuple[int, ...] | None) -> Labelled:
         """Random ids or pixels, and random labels of the kind that the task asks for."""
         generator, config = torch.Generator().manual_seed(0 if drawn is None else drawn[1]), self.config
         rows = len(indices)

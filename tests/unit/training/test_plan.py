@@ -121,7 +121,7 @@ def test_a_model_that_outgrows_every_device_can_be_shared_out() -> None:
     planner = Planner(find_recipe("paper-big").with_overrides(wide), P100S)
     changes = [remedy.change for remedy in planner.plan().remedies]
     assert not any("batch_tokens" in change for change in changes)
-    assert any(change.endswith("--sharded") for change in changes)
+    assert any(change.endswith("--shard") for change in changes)
 
 
 def test_memory_that_is_not_known_is_not_judged() -> None:
