@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import socket
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from transduce.bulk.worker import BlockTranslator, Done, Work
 from transduce.engines.ctranslate2_engine import cores
 from transduce.errors import ConfigError
 
-__all__ = ["Blocks", "by_ray"]
+__all__ = ["Blocks", "by_ray", "connected"]
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent anywhere
@@ -27,6 +28,7 @@ QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 """Read when Ray is imported or started; what is set already stays."""
+SECONDS_TO_ANSWER = 10
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def by_ray(work: Work, workers: int | None, address: str | None, blocks: Blocks)
 
     The file is read where this process is, a few blocks ahead of need; the translations come back to it.
     """
-    with _ray(workers, address) as ray:
+    with connected(workers, address) as ray:
         machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
         workers = workers or max(1, sum(machines))
         work = replace(work, threads=threads_each(workers, machines))
@@ -93,8 +95,11 @@ def _read(batch: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _ray(workers: int | None, address: str | None) -> Iterator[Any]:
+def connected(workers: int | None = None, address: str | None = None) -> Iterator[Any]:
     """Ray, connected: as it is if it is already, else to the cluster, else started here and ended afterwards."""
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address:
+        _check_there(address)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     with warnings.catch_warnings():
@@ -109,7 +114,6 @@ def _ray(workers: int | None, address: str | None) -> Iterator[Any]:
         if ray.is_initialized():
             yield ray
             return
-        address = address or os.environ.get("RAY_ADDRESS")
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
             if not address:
@@ -117,14 +121,29 @@ def _ray(workers: int | None, address: str | None) -> Iterator[Any]:
             with _stderr_shut():  # of the log level, which is to be quiet, it speaks aloud
                 ray.init(address or "local", **options)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise ConfigError(
-                f"there is no Ray cluster at {address}." if address else "Ray does not start.",
-                remedy="Look with: ray status. Without --ray-address and RAY_ADDRESS, this machine is used alone.",
-            ) from error
+            raise _no_cluster(address) if address else ConfigError(f"Ray does not start: {error}") from error
         try:
             yield ray
         finally:
             ray.shutdown()
+
+
+def _check_there(address: str) -> None:
+    """Refuse an address where nothing answers; Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdigit():
+        return  # "auto" and the like, which Ray knows
+    try:
+        socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        raise _no_cluster(address) from error
+
+
+def _no_cluster(address: str) -> ConfigError:
+    return ConfigError(
+        f"there is no Ray cluster at {address}.",
+        remedy="Look with: ray status. Without --ray-address and RAY_ADDRESS, Ray is started on this machine.",
+    )
 
 
 @contextmanager
