@@ -51,7 +51,7 @@ class Translator:
         *,
         threads: int | None = None,
     ) -> None:
-        """`threads` are those of CTranslate2, else all cores; PyTorch has a setting of its own."""
+        """With so many `threads` of CTranslate2, else a core each; given, what is written does not depend on them."""
         self.bundle = bundle
         self.vocabularies = bundle.vocabularies()
         self.engine = self._chosen(engine, shortlist, threads) if isinstance(engine, str) else engine
@@ -297,7 +297,13 @@ class Translator:
 
         alone = not self.bundle.has_weights
         return CTranslate2Engine(
-            compiled, self.vocabularies, lambda: self.torch_engine, shortlist, workers=threads, alone=alone
+            compiled,
+            self.vocabularies,
+            lambda: self.torch_engine,
+            shortlist,
+            workers=threads,
+            alone=alone,
+            shares=threads is None,
         )
 
     def _made_for(self, tool: str, name: str) -> Path:

@@ -16,8 +16,8 @@ from typing import Any
 from transduce.bulk.processes import WorkersLostError
 from transduce.bulk.records import Block, Records
 from transduce.bulk.worker import BlockTranslator, Done, Work
-from transduce.engines.ctranslate2_engine import cores
 from transduce.errors import ConfigError
+from transduce.processes import cores
 
 __all__ = ["Blocks", "by_ray", "connected"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 
 from transduce.bulk.records import Block
 from transduce.bulk.worker import BlockTranslator, Done, Work
+from transduce.processes import pool
 
 __all__ = ["WorkersLostError", "by_processes", "by_this_process"]
 
@@ -37,12 +35,11 @@ def by_this_process(work: Work, blocks: Iterable[Block]) -> Iterator[Done]:
 
 def by_processes(work: Work, workers: int, blocks: Iterable[Block]) -> Iterator[Done]:
     """The blocks as they are done, by so many processes, each with a model of its own."""
-    context = multiprocessing.get_context("spawn")  # a copy of a process whose libraries run threads can hang
-    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(work,))
+    processes = pool(workers, _start, work)
     begun: set[Future[Done]] = set()
     try:
         for block in blocks:
-            begun.add(pool.submit(_translate, block))
+            begun.add(processes.submit(_translate, block))
             if len(begun) >= workers * BLOCKS_EACH:
                 done, begun = wait(begun, return_when=FIRST_COMPLETED)
                 yield from (each.result() for each in done)
@@ -52,7 +49,7 @@ def by_processes(work: Work, workers: int, blocks: Iterable[Block]) -> Iterator[
     except BrokenProcessPool as error:
         raise WorkersLostError("a worker process ended; the system may be out of memory") from error
     finally:
-        pool.shutdown(cancel_futures=True)
+        processes.shutdown(cancel_futures=True)
 
 
 _translator: BlockTranslator
@@ -60,19 +57,9 @@ _translator: BlockTranslator
 
 def _start(work: Work) -> None:
     global _translator
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
-    os.environ["OMP_NUM_THREADS"] = str(work.threads or 1)  # read by PyTorch when it is first needed
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ["OMP_NUM_THREADS"] = str(work.threads)  # read by PyTorch when it is first needed
     _translator = BlockTranslator(work)
 
 
 def _translate(block: Block) -> Done:
     return _translator(block)
-
-
-def _end_with_parent() -> None:
-    """Nobody would tell this process that the one it works for was killed."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

@@ -14,10 +14,10 @@ from transduce.bulk.processes import WorkersLostError, by_processes, by_this_pro
 from transduce.bulk.records import Records
 from transduce.bulk.worker import Done, Work, model_digest
 from transduce.bundle import Bundle, builtin_folder
-from transduce.engines.ctranslate2_engine import cores
 from transduce.engines.engine import EngineName
 from transduce.errors import InputError, TransduceError
 from transduce.guards import Glossary
+from transduce.processes import cores
 from transduce.storage import file_digest, storage_errors
 
 __all__ = ["BulkTranslation", "Cluster", "Progress", "Summary"]
@@ -128,7 +128,7 @@ class BulkTranslation:
         if cluster == "ray":
             return by_ray(work, workers, address, replace(blocks, path=blocks.path.resolve()))
         if workers is None or workers == 1:
-            return by_this_process(work, blocks)
+            return by_this_process(replace(work, threads=cores()), blocks)
         return by_processes(replace(work, threads=max(1, cores() // workers)), workers, blocks)
 
     def _work(self) -> Work:

@@ -34,8 +34,8 @@ class Work:
     to: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     """Those of `Translator.translate`."""
-    threads: int | None = None
-    """Of each worker; else all cores."""
+    threads: int = 1
+    """Of each worker."""
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ def train(
     from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
     from transduce.cli.example_arguments import command_for, example_lesson, lesson_size
     from transduce.cli.training_display import TrainingDisplay
+    from transduce.processes import cores
 
     console = Console()
     with console.status("Starting …"):
@@ -118,7 +119,7 @@ def train(
     display = TrainingDisplay(console, resolved.budget)
     with display.preparation() as report:
         vocabularies = start.vocabularies() if start else None
-        prepared = run.prepare(corpora, dev, allow_identical, report, vocabularies)
+        prepared = run.prepare(corpora, dev, allow_identical, report, vocabularies, cores())
     display.describe(prepared)
     pairs = TranslationLesson(prepared, resolved, directions)
     with stop, display.training():

@@ -22,6 +22,7 @@ from transduce.bulk import BulkTranslation
 from transduce.bulk.cluster import threads_each
 from transduce.bulk.records import Block, TextLines, records_of
 from transduce.bundle import Bundle, find_model
+from transduce.cli.main import app
 from transduce.errors import BundleError, ConfigError, InputError, StorageError, TransduceError
 from transduce.translation import Translation
 
@@ -86,6 +87,7 @@ from pathlib import Path
 from transduce.bulk import BulkTranslation
 from transduce.bulk.records import records_of
 from transduce.bundle import Bundle, find_model
+from transduce.cli.main import app
 path, out = map(Path, sys.argv[1:])
 bundle = Bundle.open(find_model("en-de"))
 if __name__ == "__main__":
@@ -292,7 +294,7 @@ def test_mistakes_are_answered_in_words(
 ) -> None:
     monkeypatch.chdir(text.parent)
     (tmp_path / "big.jsonl").touch()
-    result = command(*arguments)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert words in result.stderr
-    assert "Traceback" not in result.stderr
+    with pytest.raises(TransduceError) as caught:
+        app(["translate", *arguments], standalone_mode=False)
+    assert words in str(caught.value)
+    assert not (tmp_path / "out").exists()
