@@ -9,7 +9,8 @@ them; the model is the built-in en-de. Each contestant is a process of its own t
     Ray           transduce translate -i big.txt -o out/ --engine-cluster ray --workers N, Ray started on this machine
 
 They take turns. Printed: seconds from start to end, with all that has to be loaded and started; lines a second, and how
-many times the Translator's that is; then the same without the start, from the first finished block to the last. What is
+many times the Translator's that is; then the same without the start, from the first finished block to the last; and on
+Linux, the CPU seconds of all processes together, which say more where the machine has other work to do as well. What is
 written into a folder must be the same, byte by byte, whoever makes it, or it says so and fails. The Translator puts
 other lines together, which decides between translations that are all but equally likely: how often is printed.
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import random
@@ -28,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +101,38 @@ def write_lines(folder: Path, count: int) -> Path:
 def measured(name: str, directory: Path, beam: int, workers: int) -> dict[str, float]:
     """Seconds from start to end, and lines a second without the start."""
     started = time.monotonic()
+    spent: dict[int, float] = {}
     line = [sys.executable, __file__, "--contend", name, "--directory", str(directory)]
     line += ["--beam", str(beam), "--workers", str(workers)]
-    answer = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return {"seconds": time.monotonic() - started, "rate": float(answer)}
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            spent |= cpu_of_descendants(process.pid)
+            time.sleep(0.5)
+        seconds = time.monotonic() - started
+        assert process.stdout is not None
+        answer = process.stdout.read()
+    if process.returncode:
+        sys.exit(f"{name} ended with {process.returncode}.")
+    return {"seconds": seconds, "rate": float(answer), "cpu": sum(spent.values())}
+
+
+def cpu_of_descendants(ancestor: int) -> dict[int, float]:
+    """CPU seconds so far of a process and of all that come from it, by their ids; nothing where there is no /proc."""
+    parents, spent = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            values = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        pid = int(path.parent.name)
+        parents[pid], spent[pid] = int(values[1]), (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
+
+    def descends(pid: int) -> bool:
+        while pid not in (ancestor, 0):
+            pid = parents.get(pid, 0)
+        return pid == ancestor
+
+    return {pid: seconds for pid, seconds in spent.items() if descends(pid)}
 
 
 def contend(name: str, directory: Path, beam: int, workers: int | None) -> None:
@@ -134,18 +165,27 @@ def contend(name: str, directory: Path, beam: int, workers: int | None) -> None:
 
 def print_table(found: dict[str, list[dict[str, float]]], lines: int) -> None:
     """A row a contestant; ratios are the median over the rounds."""
-    print(f"{'':14}{'seconds':>9}{'lines/s':>9}{'ratio':>7}   {'after the start:':>16}{'lines/s':>9}{'ratio':>7}")
+    print(
+        f"{'':14}{'seconds':>9}{'lines/s':>9}{'ratio':>7}{'started: lines/s':>19}{'ratio':>7}{'CPU s':>9}{'ratio':>7}"
+    )
+    others = found.get("Translator", [])
     for name, rounds in found.items():
-        seconds = statistics.median(each["seconds"] for each in rounds)
-        rate = statistics.median(each["rate"] for each in rounds)
-        row = f"{name:14}{seconds:9.1f}{lines / seconds:9,.0f}"
-        others = found.get("Translator")
-        if others is None:
-            print(f"{row}{rate:35,.0f}")
-            continue
-        whole = statistics.median(b["seconds"] / a["seconds"] for a, b in zip(rounds, others, strict=True))
-        after = statistics.median(a["rate"] / b["rate"] for a, b in zip(rounds, others, strict=True))
-        print(f"{row}{whole:7.2f}   {'':16}{rate:9,.0f}{after:7.2f}")
+        seconds, rate, cpu = (statistics.median(each[key] for each in rounds) for key in ("seconds", "rate", "cpu"))
+        ratios = [
+            statistics.median(ratio(mine, theirs) for mine, theirs in zip(rounds, others, strict=True))
+            if others
+            else math.nan
+            for ratio in (_of("seconds"), lambda mine, theirs: mine["rate"] / theirs["rate"], _of("cpu"))
+        ]
+        print(
+            f"{name:14}{seconds:9.1f}{lines / seconds:9,.0f}{ratios[0]:7.2f}{rate:19,.0f}{ratios[1]:7.2f}"
+            f"{cpu:9.1f}{ratios[2]:7.2f}"
+        )
+
+
+def _of(cost: str) -> Callable[[dict[str, float], dict[str, float]], float]:
+    """How many times as little one costs as the other; not a number where that was not measured."""
+    return lambda mine, theirs: theirs[cost] / mine[cost] if mine[cost] else math.nan
 
 
 if __name__ == "__main__":
