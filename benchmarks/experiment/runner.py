@@ -15,7 +15,7 @@ from experiment.display import Display
 from experiment.grid import Run
 from experiment.places import Places
 from experiment.progress import progress_of
-from transduce.engines.ctranslate2_engine import cores
+from transduce.processes import cores
 
 __all__ = ["Runner"]
 

@@ -43,10 +43,18 @@ class Translator:
     >>> translator.translate("How are you?").text
     """
 
-    def __init__(self, bundle: Bundle, engine: EngineName | Engine = "auto", shortlist: bool = False) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        engine: EngineName | Engine = "auto",
+        shortlist: bool = False,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        """With so many `threads` of CTranslate2, else a core each; given, what is written does not depend on them."""
         self.bundle = bundle
         self.vocabularies = bundle.vocabularies()
-        self.engine = self._chosen(engine, shortlist) if isinstance(engine, str) else engine
+        self.engine = self._chosen(engine, shortlist, threads) if isinstance(engine, str) else engine
 
     @classmethod
     def load(cls, model: str | Path, engine: EngineName = "auto", shortlist: bool = False) -> Translator:
@@ -264,7 +272,7 @@ class Translator:
 
         return finish
 
-    def _chosen(self, engine: EngineName, shortlist: bool) -> Engine:
+    def _chosen(self, engine: EngineName, shortlist: bool, threads: int | None) -> Engine:
         compiled = self.path / "ctranslate2"
         if shortlist and engine not in ("auto", "ctranslate2"):
             name = "ONNX Runtime" if engine == "onnx" else "PyTorch"
@@ -288,7 +296,15 @@ class Translator:
         from transduce.engines.ctranslate2_engine import CTranslate2Engine
 
         alone = not self.bundle.has_weights
-        return CTranslate2Engine(compiled, self.vocabularies, lambda: self.torch_engine, shortlist, alone=alone)
+        return CTranslate2Engine(
+            compiled,
+            self.vocabularies,
+            lambda: self.torch_engine,
+            shortlist,
+            workers=threads,
+            alone=alone,
+            shares=threads is None,
+        )
 
     def _made_for(self, tool: str, name: str) -> Path:
         """The folder of the model that holds it in another tool's format."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transduce.errors import TransduceError
 
@@ -29,6 +29,7 @@ class LineProgress:
 
     def __init__(self, count: Callable[[], int] | None) -> None:
         self._count, self._done, self._over = count, 0, False
+        self._before = 0
         self._total: int | None = None
         self._started = time.monotonic()
         self._bar: Progress | None = None
@@ -64,7 +65,14 @@ class LineProgress:
         with self._lock:
             self._done += lines
             if self._bar is not None:
-                self._bar.update(self._bar.task_ids[0], completed=self._done, left=self._left())
+                self._bar.update(self._bar.task_ids[0], **self._shown())
+
+    def reach(self, done: int, total: int) -> None:
+        """So many of all lines are done; the first time, before this began."""
+        with self._lock:
+            if self._total is None:
+                self._total, self._before, self._started = total, done, time.monotonic()
+            self.advance(done - self._done)
 
     def _show(self) -> None:
         from rich.console import Console
@@ -74,16 +82,16 @@ class LineProgress:
         if console.is_dumb_terminal:
             return
         try:
-            self._total = self._count() if self._count else None
+            total = self._count() if self._count else None
         except TransduceError:  # what is wrong with the file is said by whoever reads it
-            self._total = None
-        of_all = f" of {self._total:,}" if self._total else ""
+            total = None
         with self._lock:
+            self._total = self._total or total
             if self._over:
                 return
             self._bar = Progress(
                 SpinnerColumn(),
-                TextColumn("{task.completed:,}" + of_all + " lines"),
+                TextColumn("{task.completed:,}{task.fields[of_all]} lines"),
                 BarColumn(bar_width=24),
                 TextColumn("{task.fields[left]}"),
                 console=console,
@@ -91,11 +99,16 @@ class LineProgress:
                 redirect_stdout=False,  # lines are output: they must not become part of what is drawn
                 redirect_stderr=False,
             )
-            self._bar.add_task("", total=self._total, completed=self._done, left=self._left())
+            self._bar.add_task("", **self._shown())
             self._bar.start()
 
+    def _shown(self) -> dict[str, Any]:
+        of_all = f" of {self._total:,}" if self._total else ""
+        return {"total": self._total, "completed": self._done, "of_all": of_all, "left": self._left()}
+
     def _left(self) -> str:
-        if not self._total or not self._done:
+        done = self._done - self._before
+        if not self._total or not done:
             return ""
-        seconds = (time.monotonic() - self._started) * (self._total - self._done) / self._done
+        seconds = (time.monotonic() - self._started) * (self._total - self._done) / done
         return f"{timedelta(seconds=max(0, int(seconds)))} left"

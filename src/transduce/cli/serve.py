@@ -45,7 +45,7 @@ def serve(
 ) -> None:
     """Serve models: a web page, LibreTranslate's API, and our own under /v1. Ctrl-C ends it."""
     from transduce.bundle import builtin_folder, builtin_models
-    from transduce.engines.ctranslate2_engine import cores
+    from transduce.processes import cores
     from transduce.serve.limits import Keys, Limits
     from transduce.serve.models import ServedModels
     from transduce.serve.server import bind, run

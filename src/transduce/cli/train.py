@@ -165,6 +165,7 @@ class _Order:
         from transduce.cli.calibrate import calibrate_on_dev
         from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
         from transduce.cli.training_display import TrainingDisplay
+        from transduce.processes import cores
         from transduce.training.lessons import TranslationLesson
         from transduce.training.run import TrainingRun
 
@@ -180,7 +181,7 @@ class _Order:
         display, stop = TrainingDisplay(console, recipe.budget), _StopSignal()
         with display.preparation() as report:
             vocabularies = self.start.vocabularies() if self.start else None
-            prepared = run.prepare(corpora, dev, self.allow_identical, report, vocabularies)
+            prepared = run.prepare(corpora, dev, self.allow_identical, report, vocabularies, cores())
         display.describe(prepared)
         pairs = TranslationLesson(prepared, recipe, directions)
         with stop, display.training():

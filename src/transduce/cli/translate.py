@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.bulk import ClusterOption, ColumnOption, Into, RayAddressOption, WorkersOption
 from transduce.cli.engine_argument import EngineOption
 from transduce.errors import ConfigError
 
@@ -35,9 +36,17 @@ def translate(
         str | None,
         typer.Option("--model", "-m", help="Name of a built-in model, or directory of yours (./en-de). Else en-de."),
     ] = None,
-    input_file: Annotated[Path | None, typer.Option("--input", "-i", help="Text file, one text a line.")] = None,
-    output_file: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write; else to the screen.")
+    input_file: Annotated[
+        Path | None,
+        typer.Option("--input", "-i", help="Text file, one text a line; into a folder also .jsonl and .parquet."),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write; else to the screen. A folder (out/) can be stopped and gone on with at any time.",
+        ),
     ] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="Language of the texts; with --to, chooses a built-in model.")
@@ -71,6 +80,10 @@ def translate(
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+    column: ColumnOption = None,
+    workers: WorkersOption = None,
+    engine_cluster: ClusterOption = "none",
+    ray_address: RayAddressOption = None,
 ) -> None:
     """Translate texts. Lines keep their order, and empty lines stay empty.
 
@@ -82,20 +95,39 @@ def translate(
 
     bundle = _chosen(model, source, to)
     bundle.require("translation", "text-to-text")
-    translator = Translator(bundle, engine, shortlist)
     if raw and glossary is not None:
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
+    into = Into(output, column, workers, engine_cluster, ray_address)
+    if into.is_folder(text, input_file):
+        if scores or n_best != 1:
+            raise ConfigError(
+                "--scores and --n-best are not for a folder.", remedy="Leave them out; --json tells the confidence."
+            )
+        into.translate(
+            input_file,
+            as_json,
+            bundle=bundle,
+            engine=engine,
+            shortlist=shortlist,
+            to=to,
+            beam=beam,
+            mbr=mbr,
+            raw=raw,
+            glossary=glossary,
+        )
+        return
+    translator = Translator(bundle, engine, shortlist)
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
     options |= {"glossary": Glossary.read(glossary)} if glossary is not None else {}
     lines, count = _lines(text, input_file)
     warnings = Warnings()
-    with _output(output_file) as output, LineProgress(count) as progress:
+    with _output(Path(output) if output else None) as file, LineProgress(count) as progress:
         for block, translations in _translated(translator, lines, to, **options):
             with progress.aside():
                 warnings.say(translations)
                 for line, translation in zip(block, translations, strict=True):
-                    output.writelines(_shown(line, translation, scores, as_json))
-                output.flush()
+                    file.writelines(_shown(line, translation, scores, as_json))
+                file.flush()
             progress.advance(len(block))
     warnings.count()
 

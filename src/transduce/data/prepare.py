@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from transduce.data.clean import CleaningCounts, CleaningRules, SeenPairs, clean
 from transduce.data.corpus import Corpus, Pair
+from transduce.data.encoding import Encoder
 from transduce.data.fingerprint import is_current
 from transduce.data.holdout import holdout_share, is_held_out, source_key
 from transduce.data.lexicon import learn_lexicon
@@ -36,6 +37,8 @@ SAMPLE_PAIRS = 200_000
 """Pairs that the vocabulary is learned from."""
 AT_ONCE = 2_000
 """Pairs that are encoded at once."""
+MANY_PAIRS = 500_000
+"""Pairs from which on several processes encode: they take a second to start (docs/log.md)."""
 
 Item = TypeVar("Item")
 Report = Callable[[str, int], None]
@@ -136,8 +139,14 @@ class Prepared:
     """Pairs read, kept and dropped, by reason."""
 
 
-def prepare(preparation: Preparation, directory: Path, report: Report = lambda stage, done: None) -> Prepared:
-    """Prepare corpora in `directory`, or read what was prepared there before."""
+def prepare(
+    preparation: Preparation, directory: Path, report: Report = lambda stage, done: None, processes: int = 1
+) -> Prepared:
+    """Prepare corpora in `directory`, or read what was prepared there before.
+
+    Large corpora are encoded by so many `processes`, with the same result. A script that asks for several must be one
+    that can be imported: its work stands under `if __name__ == "__main__"`.
+    """
     summary = directory / "prepared.json"
     # Read one pair first, so that a missing or unreadable file is named before anything is written.
     for corpus in (*preparation.corpora, *preparation.dev):
@@ -146,7 +155,7 @@ def prepare(preparation: Preparation, directory: Path, report: Report = lambda s
     if not is_current(summary, fingerprint):
         directory.mkdir(parents=True, exist_ok=True)
         summary.unlink(missing_ok=True)
-        counts = _write(preparation, directory, report)
+        counts = _write(preparation, directory, report, processes)
         contents = json.dumps({"fingerprint": fingerprint, "counts": counts})
         (directory / "prepared.json.part").write_text(contents, encoding="utf-8")
         (directory / "prepared.json.part").replace(summary)
@@ -180,8 +189,8 @@ def _read(directory: Path, shared: bool, normalisation: Normalisation) -> Prepar
     )
 
 
-def _write(preparation: Preparation, directory: Path, report: Report) -> dict[str, int]:
-    counts, left_out = CleaningCounts(), 0
+def _write(preparation: Preparation, directory: Path, report: Report, processes: int) -> dict[str, int]:
+    counts = CleaningCounts()
     sample = _sample(_reported(_cleaned(preparation, counts), "reading", report))
     if not counts.kept:
         raise InputError("no usable pair is left of the corpus.", where=preparation.name, remedy=counts.summary())
@@ -202,23 +211,32 @@ def _write(preparation: Preparation, directory: Path, report: Report) -> dict[st
     for name, contents in vocabularies.files().items():
         (directory / name).write_bytes(contents)
 
-    with PairWriter(directory / "train") as train:
+    held_out: list[tuple[Corpus, Pair]] = []
+
+    def blocks(corpus: Corpus, pairs: Iterator[tuple[Corpus, Pair]]) -> Iterator[list[Pair]]:
+        """What is trained on of a corpus, with variants, some at a time."""
+        variants = _variants(preparation, vocabularies, [pair for of, pair in learned_from if of is corpus])
+        while block := [pair for _, pair in islice(pairs, AT_ONCE)]:
+            apart = [measured(pair.source) for pair in block]
+            held_out.extend((corpus, pair) for pair in compress(block, apart))
+            rest = list(compress(block, map(not_, apart)))
+            yield [*rest, *variants.of(rest)]
+
+    encoder = Encoder(vocabularies, processes if counts.kept >= MANY_PAIRS else 1)
+    with encoder, PairWriter(directory / "train") as train:
         cleaned = _reported(_cleaned(preparation, CleaningCounts()), "encoding", report)
         for corpus, group in groupby(cleaned, key=itemgetter(0)):
-            variants = _variants(preparation, vocabularies, [pair for of, pair in learned_from if of is corpus])
-            while block := [pair for _, pair in islice(group, AT_ONCE)]:
-                apart = [measured(pair.source) for pair in block]
-                left_out += sum(apart)
-                if not preparation.dev:
-                    dev += [(corpus, pair) for pair in compress(block, apart)]
-                rest = list(compress(block, map(not_, apart)))
-                _encode(vocabularies, [*rest, *variants.of(rest)], preparation.language(corpus), train)
+            for encoded in encoder.blocks(blocks(corpus, group), preparation.language(corpus)):
+                train.write_rows(*encoded)
             train.end_corpus(corpus.weight)
+    left_out = len(held_out)
+    if not preparation.dev:
+        dev = held_out
     if not dev or not train.count:
         raise _too_few(preparation, counts)
     with PairWriter(directory / "dev") as writer:
         for corpus, group in groupby(dev, key=itemgetter(0)):
-            _encode(vocabularies, [pair for _, pair in group], preparation.language(corpus), writer)
+            writer.write_rows(*encoder.encode([pair for _, pair in group], preparation.language(corpus)))
     for side in ("source", "target"):
         lines = (getattr(pair, side) for _, pair in dev)
         (directory / f"dev.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
@@ -270,13 +288,6 @@ def _pairs(preparation: Preparation, corpus: Corpus) -> Iterator[Pair]:
         source = normalise(pair.source, rules.source) if rules.source else pair.source
         target = normalise(pair.target, rules.target) if rules.target else pair.target
         yield Pair(source, target)
-
-
-def _encode(vocabularies: Vocabularies, pairs: list[Pair], language: str | None, writer: PairWriter) -> None:
-    sources = vocabularies.encode_sources([pair.source for pair in pairs], language)
-    targets = vocabularies.encode_targets([pair.target for pair in pairs], language)
-    for source, target in zip(sources, targets, strict=True):
-        writer.write(source, target)
 
 
 def _state(corpus: Corpus) -> list[Any]:

@@ -11,7 +11,8 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from transduce.errors import InputError
 
-__all__ = ["Ids", "PairWriter", "Pairs", "Span"]
+__all__ = ["IdRows", "Ids", "PairWriter", "Pairs", "Span"]
 
 Ids = npt.NDArray[np.uint32]
 ID_TYPE, END_TYPE = "<u4", "<u8"
@@ -40,6 +41,24 @@ class Span(NamedTuple):
         size, whole = self.end - self.start, int(self.weight)
         more = round((self.weight - whole) * size)
         return whole, more if whole else min(size, max(1, more))
+
+
+class IdRows(NamedTuple):
+    """Id sequences one after the other, and how long each is."""
+
+    ids: Ids
+    lengths: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> IdRows:
+        """Of lists of ids."""
+        lengths = np.fromiter(map(len, rows), dtype=END_TYPE, count=len(rows))
+        return cls(np.fromiter(chain.from_iterable(rows), dtype=ID_TYPE, count=int(lengths.sum())), lengths)
+
+    @classmethod
+    def joined(cls, parts: Sequence[IdRows]) -> IdRows:
+        """All the sequences of some parts."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))) if parts else cls.of([])
 
 
 class PairWriter:
@@ -62,12 +81,16 @@ class PairWriter:
 
     def write(self, source: Iterable[int], target: Iterable[int]) -> None:
         """Add one pair."""
-        for side, ids in (("source", source), ("target", target)):
-            values = np.fromiter(ids, dtype=ID_TYPE)
-            self.tokens[side] += len(values)
-            self._files[f"{side}.ids"].write(values.tobytes())
-            self._files[f"{side}.ends"].write(np.array(self.tokens[side], dtype=END_TYPE).tobytes())
-        self.count += 1
+        self.write_rows(IdRows.of([list(source)]), IdRows.of([list(target)]))
+
+    def write_rows(self, source: IdRows, target: IdRows) -> None:
+        """Add many pairs."""
+        for side, rows in (("source", source), ("target", target)):
+            ends = np.cumsum(rows.lengths, dtype=END_TYPE) + np.array(self.tokens[side], dtype=END_TYPE)
+            self.tokens[side] += len(rows.ids)
+            self._files[f"{side}.ids"].write(rows.ids.tobytes())
+            self._files[f"{side}.ends"].write(ends.tobytes())
+        self.count += len(source.lengths)
 
     def end_corpus(self, weight: float) -> None:
         """What was written since the last such call is a corpus of this weight; pairs after the last have weight 1."""

@@ -16,10 +16,11 @@ from transduce.decoding import DecodingOptions, Hypothesis
 from transduce.decoding.penalty import length_penalty
 from transduce.engines.engine import Engine
 from transduce.errors import BundleError
+from transduce.processes import cores
 from transduce.text import Vocabularies
 from transduce.text.tokenizer import EOS, UNKNOWN
 
-__all__ = ["POSITIONS", "SHORTLIST", "CTranslate2Engine", "cores"]
+__all__ = ["POSITIONS", "SHORTLIST", "CTranslate2Engine"]
 
 BATCH_TOKENS = 640
 """Source tokens times beams that a worker decodes at once: many small batches beat few large ones (docs/log.md)."""
@@ -45,6 +46,9 @@ class CTranslate2Engine(Engine):
     length limit is left as it stands there instead of being decoded again, which takes seconds; few sentences are not
     divided among the workers, which others need too; and the workers give way to what answers requests. For services.
 
+    Sentences beside it can decide between two translations that are all but equally likely. Unless it `shares` few
+    sentences among the workers, what is written depends on the sentences alone, not on how many workers there are.
+
     `alone` is for models that were compiled elsewhere: they end sources themselves, and with no PyTorch to turn to, a
     sentence at its length limit is left as it stands, too.
     """
@@ -61,6 +65,7 @@ class CTranslate2Engine(Engine):
         workers: int | None = None,
         hurried: bool = False,
         alone: bool = False,
+        shares: bool = True,
     ) -> None:
         import ctranslate2
 
@@ -70,7 +75,7 @@ class CTranslate2Engine(Engine):
                 where=str(path),
                 remedy="Export it with --shortlist CORPUS, or translate without.",
             )
-        self._shortlist, self._hurried = shortlist, hurried
+        self._shortlist, self._shares = shortlist, shares and not hurried
         self._ends = () if alone else (EOS,)
         self._leaves_long = hurried or alone
         self._written = _pieces_of(path) if alone else None
@@ -138,7 +143,7 @@ class CTranslate2Engine(Engine):
         if not sources:
             return []
         longest = max(map(len, sources)) + 1
-        workers = 1 if self._hurried else self._workers
+        workers = self._workers if self._shares else 1
         share = -(-sum(len(source) + 1 for source in sources) // workers)
         start = [self._target_pieces[token] for token in options.start]
         results: list[Any] = self._translator.translate_batch(
@@ -208,11 +213,6 @@ def _giving_way(make: Callable[[], Any]) -> Any:
 
     with ThreadPoolExecutor(1) as aside:
         return aside.submit(made).result()
-
-
-def cores() -> int:
-    """The cores that this process may use, which in a container can be fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _is_plain(options: DecodingOptions) -> bool:

@@ -65,6 +65,7 @@ class TrainingRun:
         allow_identical: bool = False,
         report: Report = lambda *_: None,
         vocabularies: Vocabularies | None = None,
+        processes: int = 1,
     ) -> Prepared:
         """Turn the corpora into ids, of `vocabularies` or of ones that are learned from them; done once."""
         settings = self.recipe.tokenizer.model_dump(exclude={"dropout"})  # which comes with each batch
@@ -75,7 +76,7 @@ class TrainingRun:
         preparation = Preparation(corpora, dev, allow_identical=allow_identical, vocabularies=vocabularies, **settings)
         with storage_errors(self.directory):
             self._check_data(preparation.name, lambda: prepared_otherwise(preparation, self._prepared))
-            return self.ranks.leader_first(lambda: prepare(preparation, self._prepared, report))
+            return self.ranks.leader_first(lambda: prepare(preparation, self._prepared, report, processes))
 
     def prepare_examples(self, preparation: ExamplePreparation, report: Report = lambda *_: None) -> PreparedExamples:
         """Turn texts and what stands beside them into ids; done once."""

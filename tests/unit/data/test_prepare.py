@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import multiprocessing
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from transduce.data.clean import CleaningRules
 from transduce.data.corpus import Corpus
 from transduce.data.prepare import Preparation, Prepared, prepare
 from transduce.data.shards import Pairs
-from transduce.errors import InputError
+from transduce.errors import InputError, StorageError
 from transduce.text import Normalisation
 
 SOURCES = [f"{subject} {verb} the {thing}{mark}"
@@ -329,3 +330,36 @@ def test_texts_of_unknown_language_follow_the_rules_of_the_model_that_is_started
     second = prepare(preparation(corpus, vocabularies=vocabularies), tmp_path / "second")
     assert second.vocabularies.normalisation.name == "nfc-1+target:ɔɛ"
     assert all(text.startswith("ɛ ") for text in second.dev_references)
+
+
+@pytest.mark.parametrize("settings", [{}, {"variants": 0.5, "shared": False}])
+def test_several_processes_write_the_same_bytes_as_one(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 7)
+    corpora = [write(), write("more", [f"{source} Again." for source in SOURCES])]
+    prepare(preparation(*corpora, **settings), tmp_path / "one", processes=3)  # too few pairs for that
+    monkeypatch.setattr(module, "MANY_PAIRS", 1)
+    prepare(preparation(*corpora, **settings), tmp_path / "three", processes=3)
+    names = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    assert len(names) >= 13
+    for name in names:
+        assert (tmp_path / "three" / name).read_bytes() == (tmp_path / "one" / name).read_bytes(), name
+
+
+def test_a_process_that_is_killed_is_said_and_nothing_half_prepared_is_taken_for_whole(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 7)
+    monkeypatch.setattr(module, "MANY_PAIRS", 1)
+
+    def kill(stage: str, done: int) -> None:
+        if stage == "encoding" and done > 100:
+            for process in multiprocessing.active_children():
+                process.kill()
+
+    directory, wanted = tmp_path / "prepared", preparation(write())
+    with pytest.raises(StorageError, match="a process that encodes text has ended"):
+        prepare(wanted, directory, kill, processes=2)
+    assert not (directory / "prepared.json").exists()
+    assert len(prepare(wanted, directory).train) > 200
