@@ -3,9 +3,10 @@
     python benchmarks/plan.py [--cases small medium base] [--rounds 1] [--seconds 20]
 
 Each run trains on the built-in Tatoeba English-German corpus in a process of its own, validates at its end and writes
-its checkpoint; peak memory is the process's largest resident set (Linux, macOS). Plan and run take turns. Where other
-programs have the processor at times, seconds by the clock say little: processor seconds of a step, over all threads,
-are printed beside them, and their ratio is the one to look at. On a GPU none of this has been tried.
+its checkpoint; peak memory is the process's largest resident set (Linux, macOS), up to the last step and of the whole
+run: how much validating takes depends on how much a model writes, early ones the most. Plan and run take turns. Where
+other programs have the processor at times, seconds by the clock say little: processor seconds of a step, over all
+threads, are printed beside them, and their ratio is the one to look at. On a GPU none of this has been tried.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ CASES = {
     "base": ("paper-base", ["tokenizer.vocab_size=8000", "training.batch_tokens=2048"], 5),
 }
 """Recipe, settings, steps of the real run."""
+MEASURED = {"steps, MB": 1e6, "run, MB": 1e6, "clock, s": 1, "processor, s": 1}
+"""What is compared, and in which unit: peak memory up to the last step and of all; time of a step."""
 WARMUP = 2
 """Steps of a run that are left out of its time: so are the plan's first ones."""
 
@@ -40,12 +43,7 @@ def main() -> None:
     if arguments.run:
         run(arguments.cases[0], arguments.run)
         return
-    print(f"{'':8}{'memory, MB':>24}{'clock, s a step':>26}{'processor, s a step':>28}")
-    print(
-        f"{'':8}"
-        + "".join(f"{word:>8}" for word in ("plan", "run", "ratio"))
-        + f"{'plan':>10}{'run':>8}{'ratio':>8}" * 2
-    )
+    print(f"{'':8}" + "".join(f"{name + ', plan run ratio':>32}" for name in MEASURED))
     for case in arguments.cases:
         compare(case, arguments.rounds, arguments.seconds)
 
@@ -59,16 +57,13 @@ def compare(case: str, rounds: int, seconds: float) -> None:
             prepared = _json(command)  # which the first time only prepares
             plans.append(planned(case, prepared, seconds))
             runs.append(_json(command))
-    cells = []
-    for name, scale in (("memory", 1e6), ("seconds", 1), ("processor", 1)):
-        choose = max if name == "memory" else statistics.median
+    line = f"{case:8}"
+    for name, scale in MEASURED.items():
+        choose = max if scale > 1 else statistics.median
         one, other = (choose(each[name] for each in found) / scale for found in (plans, runs))
-        cells += [one, other, one / other]
-    print(
-        f"{case:8}{cells[0]:8,.0f}{cells[1]:8,.0f}{cells[2]:8.2f}{cells[3]:10.2f}{cells[4]:8.2f}{cells[5]:8.2f}"
-        f"{cells[6]:10.2f}{cells[7]:8.2f}{cells[8]:8.2f}",
-        flush=True,
-    )
+        digits = 0 if scale > 1 else 2
+        line += f"{one:16,.{digits}f}{other:8,.{digits}f}{one / other:8.2f}"
+    print(line, flush=True)
 
 
 def planned(case: str, prepared: dict[str, float], seconds: float) -> dict[str, float]:
@@ -81,9 +76,10 @@ def planned(case: str, prepared: dict[str, float], seconds: float) -> dict[str, 
     # Of a step of the measured size; the run's may be larger.
     scale = told["tokens_per_step"] / measured["tokens"]
     return {
-        "memory": told["memory"]["total"],
-        "seconds": told["seconds_per_step"],
-        "processor": measured["processor_seconds"] * scale,
+        "steps, MB": told["memory"]["total"] - told["memory"]["validation"],
+        "run, MB": told["memory"]["total"],
+        "clock, s": told["seconds_per_step"],
+        "processor, s": measured["processor_seconds"] * scale,
     }
 
 
@@ -107,18 +103,19 @@ def run(case: str, directory: Path) -> None:
     if begins:
         print(json.dumps({side: count / len(prepared.train) for side, count in prepared.train.tokens.items()}))
         return
-    times: list[tuple[float, float]] = []
+    times: list[tuple[float, float, float]] = []
+
+    def peak() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
     def note(event: Event) -> None:
         if isinstance(event, Stepped):
-            times.append((event.seconds, time.process_time()))
+            times.append((event.seconds, time.process_time(), peak()))
 
     training.train(TranslationLesson(prepared, resolved), note)
-    (clock, processor), (last_clock, last_processor) = times[WARMUP - 1], times[-1]
-    count = len(times) - WARMUP
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    seconds = {"seconds": (last_clock - clock) / count, "processor": (last_processor - processor) / count}
-    print(json.dumps({"memory": peak} | seconds))
+    first, last, count = times[WARMUP - 1], times[-1], len(times) - WARMUP
+    memory = {"steps, MB": last[2], "run, MB": peak()}
+    print(json.dumps(memory | {"clock, s": (last[0] - first[0]) / count, "processor, s": (last[1] - first[1]) / count}))
 
 
 def _json(command: list[str]) -> dict:  # type: ignore[type-arg]
