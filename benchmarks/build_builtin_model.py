@@ -34,7 +34,7 @@ from transduce.translator import Translator
 CARDS = Path(__file__).parent / "cards"
 LARGEST = 12.0
 """Megabytes of a built-in model."""
-KEPT_STEPS = 200
+KEPT_STEPS = 100
 """Steps of the log that are kept beside the model, about."""
 
 Texts = tuple[list[str], list[str]]
@@ -93,6 +93,7 @@ def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: 
     weights = {key: value.detach().half() for key, value in model.named_parameters()}
     bundle = Bundle.write(output, config, weights, vocabularies, {}, "")
     compile_model(bundle.model(), vocabularies, output / "ctranslate2")
+    compact_vocabulary(output / "ctranslate2" / "shared_vocabulary.json")
     events = history(trained.path / "log.jsonl", output / "log.jsonl")
     kept = trained.path / "run" / "recipe.yaml"
     shutil.copy(kept if kept.is_file() else trained.path / "recipe.yaml", output / "recipe.yaml")
@@ -157,9 +158,23 @@ def history(log: Path, output: Path) -> list[dict[str, Any]]:
     every = max(1, len(steps) // KEPT_STEPS)
     chosen = {*steps[::every], steps[-1]}
     kept = [each for each in events if each["event"] != "Stepped" or each["step"] in chosen]
-    lines = [json.dumps(each, ensure_ascii=False) for each in kept if each["event"] != "Saved"]
+    lines = [json.dumps(rounded(each), ensure_ascii=False) for each in kept if each["event"] != "Saved"]
     output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
     return events
+
+
+def rounded(event: dict[str, Any]) -> dict[str, Any]:
+    """An event with six digits of each number: the rest is half of the file."""
+    return {
+        key: float(f"{value:.6g}") if isinstance(value, float) and key != "time" else value
+        for key, value in event.items()
+    }
+
+
+def compact_vocabulary(path: Path) -> None:
+    """Write CTranslate2's list of pieces without what only people need."""
+    pieces = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(pieces, ensure_ascii=False, separators=(",", ":")), encoding="utf-8", newline="\n")
 
 
 def write_scores(folder: Path, scores: dict[str, Any]) -> None:
