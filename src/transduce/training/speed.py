@@ -35,7 +35,8 @@ __all__ = ["Speed", "made_up_task", "measure_speed"]
 WARMUP = 2
 """Steps that do not count: memory is still being asked for."""
 LEAST = 3
-"""Steps that are measured, however long they take."""
+"""Steps that are measured, if they take no more than PATIENCE times the time; else one, however long it takes."""
+PATIENCE = 3.0
 LONGEST = 250
 """Tokens that no made-up text is longer than."""
 SPREAD = 0.6
@@ -109,7 +110,7 @@ def measure_speed(
         def enough(done: list[_Timed]) -> bool:
             share = (time.perf_counter() - started) / seconds
             report(min(1.0, share))
-            return len(done) >= WARMUP + LEAST and share >= 1
+            return len(done) >= WARMUP + (LEAST if share < PATIENCE else 1) and share >= 1
 
         counted = _timed_steps(chosen, config, model, lengths, workers, enough)[WARMUP:]
     spent = sum(step.seconds for step in counted)
