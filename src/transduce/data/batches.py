@@ -24,7 +24,8 @@ Indices = npt.NDArray[np.integer[Any]]
 class BatchPlan:
     """Which pairs go together.
 
-    A batch holds at most `max_tokens` tokens on each side, padding included (a longer single pair is a batch alone).
+    A batch holds at most `max_tokens` tokens on each side, padding included (a longer single pair is a batch alone);
+    each pair counts `extra` tokens more.
     """
 
     pairs: Pairs
@@ -33,6 +34,8 @@ class BatchPlan:
     window: int = 100
     """Batches that are sorted together: more means less padding, and lengths that come less at random."""
     shuffle: bool = True
+    extra: int = 0
+    """Room for each pair besides its tokens, such as for what may be written in answer."""
 
     def __post_init__(self) -> None:
         for name, smallest in (("max_tokens", 1), ("window", 1), ("seed", 0)):
@@ -83,10 +86,10 @@ class BatchPlan:
         by_length = np.lexsort((source, target, longest))
         start, widest = 0, 0
         for position, index in enumerate(by_length):
-            widest = max(widest, int(longest[index]))
+            widest = max(widest, int(longest[index]) + self.extra)
             if position > start and widest * (position - start + 1) > self.max_tokens:
                 yield window[by_length[start:position]]
-                start, widest = position, int(longest[index])
+                start, widest = position, int(longest[index]) + self.extra
         if start < len(by_length):
             yield window[by_length[start:]]
 

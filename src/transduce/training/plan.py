@@ -20,7 +20,7 @@ from transduce.training.cost import FILL, Anatomy, Load, anatomy, kept_numbers, 
 from transduce.training.loss import CHUNK
 from transduce.training.machines import Machine
 from transduce.training.recipe import LABELLED, Recipe
-from transduce.training.tasks.translation import DECODE_TOKENS
+from transduce.training.tasks.translation import decoded_at_once
 
 __all__ = ["Memory", "Plan", "Planner", "Remedy", "planned_config"]
 
@@ -269,9 +269,10 @@ class Planner:
         if self.recipe.family != "transformer" or self.recipe.objective.span_corruption:
             return 0.0
         side, shortest = self.config.decoder_side, max(3.0, self.lengths[0] * SHORTEST)
-        rows, longest = DECODE_TOKENS / shortest, DecodingOptions().max_length(int(shortest))
+        positions = decoded_at_once(self.config.d_model, self.machine.is_cpu)
+        rows = positions / (shortest + DecodingOptions().max_length(int(shortest)))
         width = side.key_value_groups * (side.key_width + side.value_width)
-        remembered = rows * (longest + shortest) * width * side.decoder_layers
+        remembered = positions * width * side.decoder_layers
         return 4.0 * (remembered + 3 * rows * self.parts.output.outputs)
 
     def _gathered(self) -> float:

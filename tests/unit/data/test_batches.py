@@ -59,17 +59,19 @@ def width(lengths: Lengths, batch: list[int]) -> int:
     st.integers(1, 100),
     st.integers(1, 5),
     st.booleans(),
+    st.sampled_from([0, 7]),
 )
 def test_every_pair_comes_once_an_epoch_and_within_the_budget(
-    lengths: Lengths, max_tokens: int, window: int, shuffle: bool
+    lengths: Lengths, max_tokens: int, window: int, shuffle: bool, extra: int
 ) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        plan = BatchPlan(pairs_of(Path(directory), lengths), max_tokens, window=window, shuffle=shuffle)
+        pairs = pairs_of(Path(directory), lengths)
+        plan = BatchPlan(pairs, max_tokens, window=window, shuffle=shuffle, extra=extra)
         for epoch in (0, 1):
             batches = as_lists(plan, epoch)
             assert sorted(chain(*batches)) == list(range(len(lengths)))
             for batch in batches:
-                assert len(batch) == 1 or len(batch) * width(lengths, batch) <= max_tokens
+                assert len(batch) == 1 or len(batch) * (width(lengths, batch) + extra) <= max_tokens
 
 
 def test_a_pair_over_the_budget_is_a_batch_alone(make: Make) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from transduce.data.batches import BatchPlan
 from transduce.decoding import decode
 from transduce.decoding.trees import tree_options
 from transduce.evaluation.parsing import score_trees
@@ -21,7 +20,7 @@ from transduce.training.events import Sample
 from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Recipe
 from transduce.training.task import Validation, tensor
-from transduce.training.tasks.translation import DECODE_TOKENS, DevSet, TranslationTask
+from transduce.training.tasks.translation import DevSet, TranslationTask, dev_batches
 
 __all__ = ["ParsingTask"]
 
@@ -50,7 +49,7 @@ class ParsingTask(TranslationTask):
 
     def validate(self) -> Validation:
         """F1 with brackets held, and perplexity."""
-        plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
+        plan = dev_batches(self.dev.pairs, self.module.config.d_model, self.device)
         parts = list(self.ranks.map(self.workers, self._likelihood, plan))
         loss = sum(nll for nll, _ in parts) / max(1, sum(tokens for _, tokens in parts))
         blocks = [self.trees[start : start + AT_ONCE] for start in range(0, len(self.trees), AT_ONCE)]

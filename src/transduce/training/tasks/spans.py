@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from transduce.data.batches import BatchPlan, Indices
+from transduce.data.batches import Indices
 from transduce.data.shards import Ids, Pairs
 from transduce.model import Transformer
 from transduce.model.workers import Workers
@@ -16,7 +16,7 @@ from transduce.text.tokenizer import BOS, EOS
 from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Recipe
 from transduce.training.task import Validation, tensor
-from transduce.training.tasks.translation import DECODE_TOKENS, DevSet, TranslationBatch, TranslationTask
+from transduce.training.tasks.translation import DevSet, TranslationBatch, TranslationTask, dev_batches
 
 __all__ = ["SPANS", "SpanCorruptionTask", "corrupted"]
 
@@ -72,7 +72,7 @@ class SpanCorruptionTask(TranslationTask):
 
     def validate(self) -> Validation:
         """How probable the cut-out spans of the dev set are: the same ones in every validation."""
-        plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
+        plan = dev_batches(self.dev.pairs, self.module.config.d_model, self.device)
         parts = list(self.ranks.map(self.workers, self._likelihood, plan))
         loss = sum(nll for nll, _ in parts) / max(1, sum(tokens for _, tokens in parts))
         return Validation({"loss": loss, "perplexity": math.exp(min(50.0, loss))}, -loss, [])

@@ -19,7 +19,7 @@ from transduce.decoding import DecodingOptions, decode
 from transduce.evaluation import quick_bleu, quick_chrf
 from transduce.model import Transformer
 from transduce.model.dropout import dropout
-from transduce.model.workers import Workers
+from transduce.model.workers import AT_ONCE, Workers
 from transduce.text import Tokenizer, Vocabularies
 from transduce.text.tokenizer import BOS, EOS, PAD, UNKNOWN
 from transduce.training.events import Sample
@@ -29,10 +29,8 @@ from transduce.training.recipe import Recipe
 from transduce.training.schedule import learning_rate
 from transduce.training.task import Validation, precision, tensor
 
-__all__ = ["DevSet", "TranslationBatch", "TranslationTask", "with_unknowns"]
+__all__ = ["DevSet", "TranslationBatch", "TranslationTask", "decoded_at_once", "dev_batches", "with_unknowns"]
 
-DECODE_TOKENS = 4000
-"""Source tokens that are decoded at once in validation."""
 SAMPLES = 3
 
 
@@ -51,6 +49,23 @@ class DevSet:
     pairs: Pairs
     sources: Sequence[str]
     references: Sequence[str]
+
+
+def decoded_at_once(width: int, on_cpu: bool = True) -> int:
+    """Positions, read and written, that a batch of the dev set may come to while it is decoded.
+
+    Keys and values of so many take less memory than training takes for a batch's part, even if the model writes as
+    much as it may, as it does at first. A GPU is faster with larger batches (untested).
+    """
+    return max(1, (3 if on_cpu else 48) * AT_ONCE // width)
+
+
+def dev_batches(pairs: Pairs, width: int, device: torch.device) -> list[Indices]:
+    """Batches in which a model of such a width decodes the dev set."""
+    options = DecodingOptions()
+    times = 1 + options.max_length_ratio  # a token that is read, and those that may be written for it
+    tokens = max(1, int(decoded_at_once(width, device.type == "cpu") / times))
+    return list(BatchPlan(pairs, tokens, shuffle=False, extra=math.ceil(options.max_length_extra / times)).epoch(0))
 
 
 class TranslationTask:
@@ -112,7 +127,7 @@ class TranslationTask:
 
     def validate(self) -> Validation:
         """Perplexity of the dev set, and BLEU and chrF of its greedy translation."""
-        plan = list(BatchPlan(self.dev.pairs, DECODE_TOKENS, shuffle=False).epoch(0))
+        plan = dev_batches(self.dev.pairs, self.module.config.d_model, self.device)
         parts = list(self.ranks.map(self.workers, self._likelihood, plan))
         loss = sum(nll for nll, _ in parts) / sum(tokens for _, tokens in parts)
         translations = [""] * len(self.dev.pairs)

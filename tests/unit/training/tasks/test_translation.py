@@ -13,10 +13,18 @@ import torch
 
 from transduce.data.corpus import Corpus
 from transduce.data.prepare import Preparation, Prepared, prepare
+from transduce.decoding import DecodingOptions
 from transduce.model import Transformer
 from transduce.text.tokenizer import UNKNOWN
 from transduce.training.recipe import Recipe
-from transduce.training.tasks.translation import DevSet, TranslationBatch, TranslationTask, with_unknowns
+from transduce.training.tasks.translation import (
+    DevSet,
+    TranslationBatch,
+    TranslationTask,
+    decoded_at_once,
+    dev_batches,
+    with_unknowns,
+)
 
 LINES = [f"{subject} {verb} the {thing}{mark}" for subject in ("We", "They", "Kofi and Ama", "Nobody")
          for verb in ("painted", "understand", "repaired", "will find") for thing in ("house", "bicycles", "question")
@@ -160,3 +168,16 @@ def test_a_compiled_model_gives_the_same_loss_and_gradient(make: Make, monkeypat
         for mine, other in zip(found[0][1], found[1][1], strict=True):
             torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] > 0
+
+
+@pytest.mark.parametrize("width", [16, 1024, 20_000])
+def test_however_wide_a_model_decoding_the_dev_set_stays_within_bounds(make: Make, width: int) -> None:
+    _, prepared = make()
+    pairs, options = prepared.train, DecodingOptions()  # more pairs than the dev set has
+    batches = dev_batches(pairs, width, torch.device("cpu"))
+    assert sorted(index for batch in batches for index in batch.tolist()) == list(range(len(pairs)))
+    for batch in batches:
+        longest = max(len(pairs.ids(side, int(index))) for index in batch for side in ("source", "target"))
+        at_most = len(batch) * (longest + options.max_length(longest))
+        assert len(batch) == 1 or at_most <= decoded_at_once(width)
+    assert (len(batches) > 1) == (width > 16)
