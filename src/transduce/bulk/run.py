@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from transduce.bulk.cluster import Blocks, by_ray
 from transduce.bulk.folder import BulkFolder
@@ -14,20 +14,20 @@ from transduce.bulk.processes import WorkersLostError, by_processes, by_this_pro
 from transduce.bulk.records import Records
 from transduce.bulk.worker import Done, Work, model_digest
 from transduce.bundle import Bundle, builtin_folder
+from transduce.cluster import Cluster
 from transduce.engines.engine import EngineName
 from transduce.errors import InputError, TransduceError
 from transduce.guards import Glossary
 from transduce.processes import cores
 from transduce.storage import file_digest, storage_errors
 
-__all__ = ["BulkTranslation", "Cluster", "Progress", "Summary"]
+__all__ = ["BulkTranslation", "Progress", "Summary"]
 
 BLOCK = 1000
 """Records of a block: enough that a worker seldom waits, few enough that little is lost with one."""
 MOST_ROUNDS = 3
 """Times in a row that what is left may be tried without getting on."""
 
-Cluster = Literal["none", "ray"]
 Progress = Callable[[int, int], None]
 """Called with how many records are done and how many there are; the first time with what was done before."""
 

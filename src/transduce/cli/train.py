@@ -7,10 +7,11 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from transduce.cli.bulk import RayAddressOption
 from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from transduce.bundle import Bundle
     from transduce.data.corpus import Corpus
+    from transduce.data.encoding import Hands
     from transduce.data.prepare import Prepared
     from transduce.text import Direction
     from transduce.training.ranks import Ranks
@@ -76,6 +78,10 @@ def train(
         bool,
         typer.Option("--shard", help="Each device keeps a share of the weights: for models that outgrow one."),
     ] = False,
+    prepare_cluster: Annotated[
+        Literal["none", "ray"], typer.Option(help="ray: the text is encoded by the processes of a Ray cluster.")
+    ] = "none",
+    ray_address: RayAddressOption = None,
     rank_timeout: Annotated[
         float, typer.Option(min=1, help="Seconds after which a device that does not answer is given up.")
     ] = 300,
@@ -106,6 +112,7 @@ def train(
         seed=seed,
         allow_identical=allow_identical,
         shard=shard,
+        hands=_hands(prepare_cluster, ray_address),
     )
     with Console(quiet=os.environ.get("RANK", "0") != "0").status("Starting …"):
         from transduce.training.ranks import joined_ranks
@@ -130,6 +137,7 @@ class _Order:
     seed: int | None
     allow_identical: bool
     shard: bool
+    hands: Hands
 
     def carry_out(self, ranks: Ranks, console: Console) -> None:
         """Train; the leader of the ranks writes the model and says so."""
@@ -165,7 +173,6 @@ class _Order:
         from transduce.cli.calibrate import calibrate_on_dev
         from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
         from transduce.cli.training_display import TrainingDisplay
-        from transduce.processes import cores
         from transduce.training.lessons import TranslationLesson
         from transduce.training.run import TrainingRun
 
@@ -181,7 +188,7 @@ class _Order:
         display, stop = TrainingDisplay(console, recipe.budget), _StopSignal()
         with display.preparation() as report:
             vocabularies = self.start.vocabularies() if self.start else None
-            prepared = run.prepare(corpora, dev, self.allow_identical, report, vocabularies, cores())
+            prepared = run.prepare(corpora, dev, self.allow_identical, report, vocabularies, self.hands)
         display.describe(prepared)
         pairs = TranslationLesson(prepared, recipe, directions)
         with stop, display.training():
@@ -281,6 +288,16 @@ def _add_shortlist(bundle: Bundle, prepared: Prepared, console: Console) -> None
         f"translate --shortlist is faster; on {report.sentences} dev sentences it has BLEU {report.exported_bleu:.1f} "
         f"instead of {report.bleu:.1f}."
     )
+
+
+def _hands(cluster: Literal["none", "ray"], address: str | None) -> Hands:
+    """Who turns a large corpus into ids."""
+    from transduce.data.encoding import Hands
+    from transduce.processes import cores
+
+    if address is not None and cluster != "ray":
+        raise ConfigError("--ray-address is for Ray.", remedy="Add: --prepare-cluster ray")
+    return Hands(cores(), cluster, address)
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:

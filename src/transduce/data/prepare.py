@@ -1,7 +1,7 @@
 """From text files to ids on disk: clean, hold out a dev set, learn the vocabulary, encode. Done once per run.
 
 Everything is streamed in two passes; what is kept in memory (a sample of text for the vocabulary, the dev set) does not
-grow with the corpora.
+grow with the corpora, but for one bit a pair: whether it was worth keeping.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from transduce.data.clean import CleaningCounts, CleaningRules, SeenPairs, clean
 from transduce.data.corpus import Corpus, Pair
-from transduce.data.encoding import Encoder
+from transduce.data.encoding import Encoder, Hands
 from transduce.data.fingerprint import is_current
 from transduce.data.holdout import holdout_share, is_held_out, source_key
 from transduce.data.lexicon import learn_lexicon
@@ -140,12 +140,12 @@ class Prepared:
 
 
 def prepare(
-    preparation: Preparation, directory: Path, report: Report = lambda stage, done: None, processes: int = 1
+    preparation: Preparation, directory: Path, report: Report = lambda stage, done: None, hands: Hands | None = None
 ) -> Prepared:
     """Prepare corpora in `directory`, or read what was prepared there before.
 
-    Large corpora are encoded by so many `processes`, with the same result. A script that asks for several must be one
-    that can be imported: its work stands under `if __name__ == "__main__"`.
+    Large corpora are encoded by all `hands` there are, with the same result. A script that asks for several processes
+    must be one that can be imported: its work stands under `if __name__ == "__main__"`.
     """
     summary = directory / "prepared.json"
     # Read one pair first, so that a missing or unreadable file is named before anything is written.
@@ -155,7 +155,7 @@ def prepare(
     if not is_current(summary, fingerprint):
         directory.mkdir(parents=True, exist_ok=True)
         summary.unlink(missing_ok=True)
-        counts = _write(preparation, directory, report, processes)
+        counts = _write(preparation, directory, report, hands or Hands())
         contents = json.dumps({"fingerprint": fingerprint, "counts": counts})
         (directory / "prepared.json.part").write_text(contents, encoding="utf-8")
         (directory / "prepared.json.part").replace(summary)
@@ -189,9 +189,9 @@ def _read(directory: Path, shared: bool, normalisation: Normalisation) -> Prepar
     )
 
 
-def _write(preparation: Preparation, directory: Path, report: Report, processes: int) -> dict[str, int]:
-    counts = CleaningCounts()
-    sample = _sample(_reported(_cleaned(preparation, counts), "reading", report))
+def _write(preparation: Preparation, directory: Path, report: Report, hands: Hands) -> dict[str, int]:
+    counts, kept = CleaningCounts(), _Bits()
+    sample = _sample(_reported(_cleaned(preparation, counts, kept), "reading", report))
     if not counts.kept:
         raise InputError("no usable pair is left of the corpus.", where=preparation.name, remedy=counts.summary())
     dev = [(corpus, pair) for corpus in preparation.dev for pair in _usable(preparation, corpus)]
@@ -222,10 +222,10 @@ def _write(preparation: Preparation, directory: Path, report: Report, processes:
             rest = list(compress(block, map(not_, apart)))
             yield [*rest, *variants.of(rest)]
 
-    encoder = Encoder(vocabularies, processes if counts.kept >= MANY_PAIRS else 1)
+    encoder = Encoder(vocabularies, hands if counts.kept >= MANY_PAIRS or hands.cluster != "none" else None)
     with encoder, PairWriter(directory / "train") as train:
-        cleaned = _reported(_cleaned(preparation, CleaningCounts()), "encoding", report)
-        for corpus, group in groupby(cleaned, key=itemgetter(0)):
+        again = _reported(_kept(preparation, kept), "encoding", report)
+        for corpus, group in groupby(again, key=itemgetter(0)):
             for encoded in encoder.blocks(blocks(corpus, group), preparation.language(corpus)):
                 train.write_rows(*encoded)
             train.end_corpus(corpus.weight)
@@ -267,13 +267,36 @@ def _too_few(preparation: Preparation, counts: CleaningCounts) -> InputError:
     )
 
 
-def _cleaned(preparation: Preparation, counts: CleaningCounts) -> Iterator[tuple[Corpus, Pair]]:
-    """The usable pairs of all corpora, no pair twice."""
+def _cleaned(preparation: Preparation, counts: CleaningCounts, kept: _Bits) -> Iterator[tuple[Corpus, Pair]]:
+    """The usable pairs of all corpora, no pair twice; which they are is marked in `kept`."""
     seen = SeenPairs()
     for corpus in preparation.corpora:
         pairs = _pairs(preparation, corpus)
         for pair in clean(pairs, preparation.rules, counts, seen, preparation.language(corpus) or ""):
+            kept.mark(counts.read - 1)
             yield corpus, pair
+
+
+def _kept(preparation: Preparation, kept: _Bits) -> Iterator[tuple[Corpus, Pair]]:
+    """The same pairs once more, without judging them again."""
+    pairs = ((corpus, pair) for corpus in preparation.corpora for pair in _pairs(preparation, corpus))
+    return (each for number, each in enumerate(pairs) if kept[number])
+
+
+class _Bits:
+    """A bit for each number, not set unless marked."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def mark(self, number: int) -> None:
+        missing = number // 8 + 1 - len(self._bytes)
+        if missing > 0:
+            self._bytes += bytes(missing)
+        self._bytes[number // 8] |= 1 << number % 8
+
+    def __getitem__(self, number: int) -> bool:
+        return number // 8 < len(self._bytes) and bool(self._bytes[number // 8] >> number % 8 & 1)
 
 
 def _usable(preparation: Preparation, corpus: Corpus) -> Iterator[Pair]:

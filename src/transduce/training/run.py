@@ -23,6 +23,7 @@ import torch
 
 from transduce.bundle import Bundle
 from transduce.data.corpus import Corpus
+from transduce.data.encoding import Hands
 from transduce.data.examples import ExamplePreparation, PreparedExamples, prepare_examples, prepared_from_others
 from transduce.data.prepare import Preparation, Prepared, Report, prepare, prepared_otherwise
 from transduce.data.treebank import TREE_RULES, Treebank, protected_symbols
@@ -65,7 +66,7 @@ class TrainingRun:
         allow_identical: bool = False,
         report: Report = lambda *_: None,
         vocabularies: Vocabularies | None = None,
-        processes: int = 1,
+        hands: Hands | None = None,
     ) -> Prepared:
         """Turn the corpora into ids, of `vocabularies` or of ones that are learned from them; done once."""
         settings = self.recipe.tokenizer.model_dump(exclude={"dropout"})  # which comes with each batch
@@ -76,7 +77,7 @@ class TrainingRun:
         preparation = Preparation(corpora, dev, allow_identical=allow_identical, vocabularies=vocabularies, **settings)
         with storage_errors(self.directory):
             self._check_data(preparation.name, lambda: prepared_otherwise(preparation, self._prepared))
-            return self.ranks.leader_first(lambda: prepare(preparation, self._prepared, report, processes))
+            return self.ranks.leader_first(lambda: prepare(preparation, self._prepared, report, hands))
 
     def prepare_examples(self, preparation: ExamplePreparation, report: Report = lambda *_: None) -> PreparedExamples:
         """Turn texts and what stands beside them into ids; done once."""

@@ -15,6 +15,7 @@ import pytest
 from transduce.data import prepare as module
 from transduce.data.clean import CleaningRules
 from transduce.data.corpus import Corpus
+from transduce.data.encoding import Hands
 from transduce.data.prepare import Preparation, Prepared, prepare
 from transduce.data.shards import Pairs
 from transduce.errors import InputError, StorageError
@@ -338,9 +339,9 @@ def test_several_processes_write_the_same_bytes_as_one(
 ) -> None:
     monkeypatch.setattr(module, "AT_ONCE", 7)
     corpora = [write(), write("more", [f"{source} Again." for source in SOURCES])]
-    prepare(preparation(*corpora, **settings), tmp_path / "one", processes=3)  # too few pairs for that
+    prepare(preparation(*corpora, **settings), tmp_path / "one", hands=Hands(3))  # too few pairs for that
     monkeypatch.setattr(module, "MANY_PAIRS", 1)
-    prepare(preparation(*corpora, **settings), tmp_path / "three", processes=3)
+    prepare(preparation(*corpora, **settings), tmp_path / "three", hands=Hands(3))
     names = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
     assert len(names) >= 13
     for name in names:
@@ -360,6 +361,6 @@ def test_a_process_that_is_killed_is_said_and_nothing_half_prepared_is_taken_for
 
     directory, wanted = tmp_path / "prepared", preparation(write())
     with pytest.raises(StorageError, match="a process that encodes text has ended"):
-        prepare(wanted, directory, kill, processes=2)
+        prepare(wanted, directory, kill, hands=Hands(2))
     assert not (directory / "prepared.json").exists()
     assert len(prepare(wanted, directory).train) > 200
