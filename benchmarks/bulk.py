@@ -159,7 +159,7 @@ def contend(name: str, directory: Path, beam: int, workers: int | None) -> None:
     workers = None if name == "one process" else workers
     summary = bulk.run(cluster, workers, progress=lambda done, of: seen.append((time.monotonic(), done)))
     (first, done), (last, all_done) = seen[1], seen[-1]
-    print((all_done - done) / (last - first))
+    print((all_done - done) / (last - first) if last > first else math.nan)  # a single block
     summary.path.rename(directory / "translations.txt")
 
 
