@@ -3,7 +3,8 @@
     python benchmarks/scaling.py [--lines 1000 10000 100000] [--pairs 100000 500000 1000000] [--plot scaling.png]
                                  [--json scaling.json]
 
-Translation is of benchmarks/bulk.py's lines with the built-in en-de as it is, from the start of a command to its end.
+Translation is of benchmarks/bulk.py's lines with the built-in en-de as it is, from the start of a command to its end;
+what one process writes into a folder and what Ray does must be the same, byte by byte, or it says so and fails.
 Preparation reads Tatoeba pairs, each copy with other numbers in front, so that none are alike. Ways take turns; Ray is
 started on this machine each time. For each way a line is fitted through its times: what starting costs, and what each
 item costs. From that, for translation: the size from which on a second machine of the same kind would pay, if Ray gives
@@ -28,7 +29,7 @@ from results.commit import commit
 
 Times = dict[str, dict[int, float]]
 """Seconds by way and size."""
-TRANSLATING = ("Translator", "processes", "Ray")
+TRANSLATING = ("Translator", "one process", "Ray")
 PREPARING = ("one process", "processes", "Ray")
 
 
@@ -82,7 +83,15 @@ def measured(
 def translating(way: str, size: int, folder: Path, options: argparse.Namespace) -> float:
     """Seconds to translate so many lines."""
     bulk.write_lines(folder, size)
-    return bulk.measured(way, folder, options.beam, options.workers)["seconds"]
+    seconds = bulk.measured(way, folder, options.beam, options.workers)["seconds"]
+    if way != "Translator":  # which puts other lines together, see bulk.py
+        written = (folder / "translations.txt").read_bytes()
+        if _written.setdefault(size, written) != written or written.count(b"\n") != size:
+            sys.exit(f"{size:,} lines: what {way} has written is not the same.")
+    return seconds
+
+
+_written: dict[int, bytes] = {}
 
 
 def preparing(way: str, size: int, folder: Path, options: argparse.Namespace) -> float:
