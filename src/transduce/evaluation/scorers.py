@@ -49,7 +49,7 @@ def scorer(
     try:
         return BLEU(
             lowercase=lowercase,
-            force=force,
+            force=force or tokenize == "none",  # who asks for that knows that the text is tokenised
             tokenize=tokenize,
             effective_order=effective_order,
             references=cached,

@@ -149,3 +149,12 @@ def test_importing_the_package_is_instant_because_sacrebleu_is_not_imported() ->
     code = "import sys, transduce.evaluation; print(sorted({'sacrebleu', 'numpy', 'torch'} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+def test_text_that_is_said_to_be_tokenised_is_not_complained_of(caplog: pytest.LogCaptureFixture) -> None:
+    lines = [f"number {number} ." for number in range(150)]
+    evaluate(lines, lines, metrics=("bleu",), intervals=False)
+    assert "detokenize" in caplog.text
+    caplog.clear()
+    evaluate(lines, lines, metrics=("bleu",), intervals=False, tokenize="none")
+    assert caplog.text == ""
