@@ -22,9 +22,9 @@ SETTINGS = [
 ]  # fmt: skip
 
 
-def command(directory: Path, model: Path) -> list[str]:
+def command(directory: Path, model: Path, steps: int = 120) -> list[str]:
     files = [str(directory / "train.src"), str(directory / "train.tgt")]
-    return [sys.executable, "-m", "transduce", "train", *files, "-o", str(model), "--steps", "120", *SETTINGS]
+    return [sys.executable, "-m", "transduce", "train", *files, "-o", str(model), "--steps", str(steps), *SETTINGS]
 
 
 @pytest.fixture
@@ -89,7 +89,11 @@ def wait_for_lines(log: Path, lines: int, process: subprocess.Popen[bytes]) -> N
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_polite_stop_saves_first_and_the_same_command_goes_on(corpus: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
-        command(corpus, corpus / "model"), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(corpus, corpus / "model", steps=40),
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     wait_for_lines(corpus / "model" / "log.jsonl", 10, process)  # type: ignore[arg-type]
     process.send_signal(number)
@@ -98,8 +102,9 @@ def test_a_polite_stop_saves_first_and_the_same_command_goes_on(corpus: Path, nu
     assert checkpoint_steps(corpus / "model")
     assert not (corpus / "model" / "config.json").exists()
     again = subprocess.run(
-        command(corpus, corpus / "model"), env=ENVIRONMENT, capture_output=True, text=True, check=False
+        command(corpus, corpus / "model", steps=40), env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
     assert again.returncode == 0
     assert "Going on from step" in again.stdout
+    assert "Finished at step 40" in again.stdout
     assert (corpus / "model" / "config.json").exists()
