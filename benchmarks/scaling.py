@@ -31,6 +31,8 @@ Times = dict[str, dict[int, float]]
 """Seconds by way and size."""
 TRANSLATING = ("Translator", "one process", "Ray")
 PREPARING = ("one process", "processes", "Ray")
+_written: dict[int, bytes] = {}
+"""What was first written of so many lines, for the others to be compared with."""
 
 
 def main() -> None:
@@ -91,9 +93,6 @@ def translating(way: str, size: int, folder: Path, options: argparse.Namespace) 
     return seconds
 
 
-_written: dict[int, bytes] = {}
-
-
 def preparing(way: str, size: int, folder: Path, options: argparse.Namespace) -> float:
     """Seconds to prepare so many pairs, in a process of its own."""
     write_pairs(folder, size)
@@ -132,7 +131,7 @@ def prepare(way: str, folder: Path, workers: int) -> None:
 
 
 def report(title: str, times: Times) -> None:
-    """A row a way, and where a second machine would pay."""
+    """A row a way, and what Ray is worth beside each."""
     sizes = list(next(iter(times.values())))
     print(f"\n{title}\n{'seconds for':14}" + "".join(f"{size:>12,}" for size in sizes) + f"{'start':>9}{'µs each':>9}")
     lines = {way: fitted(of_way) for way, of_way in times.items()}

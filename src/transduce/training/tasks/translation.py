@@ -54,8 +54,8 @@ class DevSet:
 def decoded_at_once(width: int, on_cpu: bool = True) -> int:
     """Positions, read and written, that a batch of the dev set may come to while it is decoded.
 
-    Keys and values of so many take less memory than training takes for a batch's part, even if the model writes as
-    much as it may, as it does at first. A GPU is faster with larger batches (untested).
+    On a CPU, keys and values of so many take less memory than training takes for a batch's part, even if the model
+    writes as much as it may, as it does at first. A GPU is faster with larger batches (untested).
     """
     return max(1, (3 if on_cpu else 48) * AT_ONCE // width)
 
