@@ -157,6 +157,8 @@ class _Order:
 
         if self.weights or self.languages:
             raise ConfigError("--weights and --languages are for translation.", remedy="Leave them out.")
+        if self.hands.cluster != "none":
+            raise ConfigError("--prepare-cluster is for translation and parsing.", remedy="Leave it out.")
         run = TrainingRun(self.output, recipe, ranks, self.shard)
         display, stop = TrainingDisplay(console, recipe.budget), _StopSignal()
         with display.preparation() as report:
