@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 __all__ = ["WORD", "learn_lexicon"]
 
@@ -15,13 +14,6 @@ OFTEN = 5
 """Pairs in which two words must occur together."""
 SURE = 0.4
 """Dice coefficient from which two words that prefer each other are taken for translations of each other."""
-
-
-class _Best(NamedTuple):
-    """The partner that a word has preferred so far."""
-
-    word: str
-    dice: float
 
 
 def learn_lexicon(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -38,17 +30,16 @@ def learn_lexicon(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         sources.update(source_words)
         targets.update(target_words)
         together.update((s, t) for s in source_words for t in target_words)
-    forth: dict[str, _Best] = {}
-    back: dict[str, _Best] = {}
+    forth: dict[str, tuple[float, str]] = {}
+    back: dict[str, tuple[float, str]] = {}
     for (s, t), count in together.items():
         if count < OFTEN:
             continue
-        dice = 2 * count / (sources[s] + targets[t])
-        if dice > forth.get(s, _Best("", 0)).dice:
-            forth[s] = _Best(t, dice)
-        if dice > back.get(t, _Best("", 0)).dice:
-            back[t] = _Best(s, dice)
-    return {s: best.word for s, best in forth.items() if best.dice >= SURE and back[best.word].word == s}
+        dislike = -2 * count / (sources[s] + targets[t])
+        # Of equals the first in the alphabet: the order of a set, and of the counts, is another one in each process.
+        forth[s] = min((dislike, t), forth.get(s, (0.0, "")))
+        back[t] = min((dislike, s), back.get(t, (0.0, "")))
+    return {s: t for s, (dislike, t) in sorted(forth.items()) if -dislike >= SURE and back[t][1] == s}
 
 
 def words_of(text: str) -> set[str]:

@@ -36,6 +36,11 @@ def test_words_that_are_seldom_seen_are_not() -> None:
     assert learn_lexicon([Pair("a lonely word", "ein einsames Wort")] * 4) == {}
 
 
+def test_of_words_that_are_equally_liked_it_takes_the_same_in_every_process() -> None:
+    always = [f"always{number}" for number in range(20)]
+    assert learn_lexicon([Pair(" ".join(always), " ".join(always))] * 5) == {"always0": "always0"}
+
+
 @pytest.fixture
 def variants() -> list[Pair]:
     return list(Variants(1.0, learn_lexicon(PAIRS)).of(PAIRS * 40))
