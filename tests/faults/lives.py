@@ -4,7 +4,8 @@ Reads a life a line, as JSON. Each is a fork, so that PyTorch is loaded once, an
 arguments. Prints how it has ended (its exit code, or minus the signal) and what it has said, as JSON.
 
 A moment is the n-th time that Python itself reports an event (sys.addaudithook) with an argument that ends with a text,
-such as the opening of a file; so nothing of the program is replaced.
+such as the opening of a file; so nothing of the program is replaced. Or a life is killed from outside, a while after
+its log has grown by some lines.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import os
 import resource
 import signal
 import sys
+import time
 import traceback
+from pathlib import Path
 from typing import Any, NoReturn
 
 # What a training run loads at some time, loaded once before the forks.
@@ -26,9 +29,9 @@ import transduce.training.run  # noqa: F401
 from transduce.cli.main import main
 
 
-def strike(event: str, text: str, do: str, time: int = 1, limit: int = 0) -> None:
+def strike(event: str, text: str, do: str, nth: int = 1, limit: int = 0) -> None:
     """At a moment "kill" the process, or let writes beyond a limit kill it ("in a write") or fail ("full")."""
-    left = time
+    left = nth
 
     def hook(reported: str, arguments: tuple[Any, ...]) -> None:
         nonlocal left
@@ -72,7 +75,24 @@ def live(arguments: list[str], output: int, moment: dict[str, Any] | None, limit
     os._exit(code)
 
 
-def life(arguments: list[str], moment: dict[str, Any] | None = None, limit: int | None = None) -> tuple[int, str]:
+def kill_after(child: int, log: str, lines: int, pause: float) -> None:
+    """Wait until a log has grown by so many lines, or its writer has ended; then strike."""
+    file = Path(log)
+    start = file.stat().st_size if file.exists() else 0
+    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if file.exists() and file.read_bytes()[start:].count(b"\n") >= lines:
+            time.sleep(pause)
+            os.kill(child, signal.SIGKILL)
+            return
+        time.sleep(0.01)
+
+
+def life(
+    arguments: list[str],
+    moment: dict[str, Any] | None = None,
+    limit: int | None = None,
+    killed: dict[str, Any] | None = None,
+) -> tuple[int, str]:
     """How a life ends and what it says."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -80,6 +100,8 @@ def life(arguments: list[str], moment: dict[str, Any] | None = None, limit: int 
         os.close(reader)
         live(arguments, writer, moment, limit)
     os.close(writer)
+    if killed is not None:
+        kill_after(child, **killed)
     with open(reader, encoding="utf-8") as pipe:
         said = pipe.read()
     _, status = os.waitpid(child, 0)

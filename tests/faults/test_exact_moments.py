@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tests.faults.conftest import Lives, opened
 
 from transduce.bundle import Bundle
 from transduce.training.checkpoint import CheckpointStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="forks, signals and limits are POSIX")
 
-LIVES = Path(__file__).with_name("lives.py")
 SETTINGS = [
     "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=32", "model.d_ff=64", "model.dropout=0.2",
     "tokenizer.vocab_size=300", "training.batch_tokens=256", "training.average=best", "training.average_count=2",
@@ -40,42 +38,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Lives:
-    """The command line; each life trains in a directory until it ends by itself, or at a moment (see lives.py)."""
-
-    def __init__(self, corpus: Path) -> None:
-        self.files = [corpus / "train.src", corpus / "train.tgt"]
-        self.options = ["--dev-source", corpus / "dev.src", "--dev-target", corpus / "dev.tgt", *SETTINGS]
-        self.process = subprocess.Popen(
-            [sys.executable, LIVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-
-    def train(self, model: Path, steps: int, moment: dict[str, Any] | None = None, **more: Any) -> tuple[int, str]:
-        """How such a life ends, and what it says."""
-        arguments = ["train", *self.files, "-o", model, "--recipe", "small-corpus", "--steps", steps, *self.options]
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        life = {"arguments": [str(each) for each in arguments], "moment": moment} | more
-        self.process.stdin.write(json.dumps(life) + "\n")
-        self.process.stdin.flush()
-        code, said = json.loads(self.process.stdout.readline())
-        return code, said
-
-    def finish(self, model: Path, steps: int) -> str:
-        """Train to the end."""
-        code, said = self.train(model, steps)
-        assert code == 0, said
-        return said
-
-
 @pytest.fixture(scope="module")
 def lives(corpus: Path) -> Iterator[Lives]:
-    lives = Lives(corpus)
-    with lives.process:
+    dev = ["--dev-source", str(corpus / "dev.src"), "--dev-target", str(corpus / "dev.tgt")]
+    with opened([str(corpus / "train.src"), str(corpus / "train.tgt"), *dev, *SETTINGS], threads=1) as lives:
         yield lives
-        assert lives.process.stdin is not None
-        lives.process.stdin.close()
 
 
 @pytest.fixture(scope="module")

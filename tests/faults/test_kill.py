@@ -11,18 +11,19 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.faults.conftest import opened
 
-KILLS = 20
+KILLS, STEPS = 20, 60
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "2"}
 """Two workers share each step: threads must not make it a matter of luck."""
 SETTINGS = [
     "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=32", "model.d_ff=64", "model.dropout=0.2",
     "tokenizer.vocab_size=300", "tokenizer.dropout=0.1", "training.batch_tokens=1024", "training.word_dropout=0.1",
-    "training.r_drop=1.0", "training.accumulate=2", "training.checkpoint_every=7", "training.validate_every=30",
+    "training.r_drop=1.0", "training.accumulate=2", "training.checkpoint_every=3", "training.validate_every=30",
 ]  # fmt: skip
 
 
-def command(directory: Path, model: Path, steps: int = 120) -> list[str]:
+def command(directory: Path, model: Path, steps: int) -> list[str]:
     files = [str(directory / "train.src"), str(directory / "train.tgt")]
     return [sys.executable, "-m", "transduce", "train", *files, "-o", str(model), "--steps", str(steps), *SETTINGS]
 
@@ -43,32 +44,23 @@ def checkpoint_steps(model: Path) -> list[str]:
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
 def test_twenty_kills_at_random_moments_change_nothing(corpus: Path) -> None:
-    whole = subprocess.run(
-        command(corpus, corpus / "whole"), env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-
-    generator, kills, damaged = random.Random(7), 0, False
-    for attempt in range(200):
-        process = subprocess.Popen(
-            command(corpus, corpus / "killed"), env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        if kills < KILLS:
+    with opened([str(corpus / "train.src"), str(corpus / "train.tgt"), *SETTINGS], threads=2) as lives:
+        lives.finish(corpus / "whole", STEPS)
+        model, generator, damaged = corpus / "killed", random.Random(7), False
+        for kill in range(KILLS):
             # The log grows with every step: wait for some, so that there is progress between kills, then strike.
-            wait_for_lines(corpus / "killed" / "log.jsonl", generator.randint(1, 14), process)
-            time.sleep(generator.random() * 0.05)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-            newest = sorted((corpus / "killed/run/checkpoints").glob("step-*"), key=lambda path: path.stat().st_mtime)
-            if not damaged and len(newest) > 1 and attempt > 5:  # once, the newest checkpoint rots as well
+            lines, pause = generator.randint(1, 8), generator.random() * 0.05
+            end, said = lives.train(
+                model, STEPS, killed={"log": str(model / "log.jsonl"), "lines": lines, "pause": pause}
+            )
+            assert end == -signal.SIGKILL, said
+            newest = sorted((model / "run/checkpoints").glob("step-*"), key=lambda path: path.stat().st_mtime)
+            if not damaged and len(newest) > 1 and kill > 5:  # once, the newest checkpoint rots as well
                 weights = newest[-1] / "tensors.safetensors"
                 weights.write_bytes(weights.read_bytes()[:-100])
                 damaged = True
-        elif process.wait() == 0:
-            break
-    assert kills == KILLS
-    assert damaged
+        assert damaged
+        lives.finish(model, STEPS)
     ours, theirs = ((corpus / name / "model.safetensors").read_bytes() for name in ("killed", "whole"))
     assert ours == theirs
 
@@ -89,7 +81,7 @@ def wait_for_lines(log: Path, lines: int, process: subprocess.Popen[bytes]) -> N
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_polite_stop_saves_first_and_the_same_command_goes_on(corpus: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
-        command(corpus, corpus / "model", steps=40),
+        command(corpus, corpus / "model", steps=30),
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -102,9 +94,9 @@ def test_a_polite_stop_saves_first_and_the_same_command_goes_on(corpus: Path, nu
     assert checkpoint_steps(corpus / "model")
     assert not (corpus / "model" / "config.json").exists()
     again = subprocess.run(
-        command(corpus, corpus / "model", steps=40), env=ENVIRONMENT, capture_output=True, text=True, check=False
+        command(corpus, corpus / "model", steps=30), env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
     assert again.returncode == 0
     assert "Going on from step" in again.stdout
-    assert "Finished at step 40" in again.stdout
+    assert "Finished at step 30" in again.stdout
     assert (corpus / "model" / "config.json").exists()
