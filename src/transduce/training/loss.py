@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["LossSum", "agreement", "regularised_loss", "smoothed_cross_entropy"]
+__all__ = ["LossSum", "r_drop_loss", "regularised_loss", "smoothed_cross_entropy"]
 
 CHUNK = 256
 """Tokens projected at a time: small enough to stay in the cache, large enough to keep the cores busy."""
@@ -60,21 +60,27 @@ def regularised_loss(
         x_BTD = forward().float()
         return x_BTD if projection.bias is None else F.pad(x_BTD, (0, 1), value=1.0)
 
-    one = hidden()
-    part = smoothed_cross_entropy(one, weight_VD, labels_BT, pad_id, smoothing)
     if not r_drop:
-        return part
-    other = hidden()
-    second = smoothed_cross_entropy(other, weight_VD, labels_BT, pad_id, smoothing)
-    apart = agreement(one, other, weight_VD, labels_BT, pad_id)
-    return LossSum((part.loss + second.loss) / 2 + r_drop * apart, part.nll, part.tokens)
+        return smoothed_cross_entropy(hidden(), weight_VD, labels_BT, pad_id, smoothing)
+    return r_drop_loss(hidden(), hidden(), weight_VD, labels_BT, pad_id, smoothing, r_drop)
 
 
-def agreement(one_BTD: Tensor, other_BTD: Tensor, weight_VD: Tensor, labels_BT: Tensor, pad_id: int) -> Tensor:
-    """R-Drop: (KL(p‖q) + KL(q‖p)) / 2 of what two passes predict, summed over real tokens."""
+def r_drop_loss(
+    one_BTD: Tensor,
+    other_BTD: Tensor,
+    weight_VD: Tensor,
+    labels_BT: Tensor,
+    pad_id: int,
+    smoothing: float,
+    r_drop: float,
+) -> LossSum:
+    """R-Drop: the mean of two passes' losses, and `r_drop` times (KL(p‖q) + KL(q‖p)) / 2 of what they predict."""
     real = labels_BT != pad_id
-    divergence: Tensor = _ProjectedDivergence.apply(one_BTD[real], other_BTD[real], weight_VD)  # type: ignore[no-untyped-call]
-    return divergence
+    labels_N = labels_BT[real]
+    loss, nll = _ProjectedAgreement.apply(  # type: ignore[no-untyped-call]
+        one_BTD[real], other_BTD[real], weight_VD, labels_N, smoothing, r_drop
+    )
+    return LossSum(loss, nll, len(labels_N))
 
 
 class _ProjectedLoss(torch.autograd.Function):
@@ -127,26 +133,58 @@ class _ProjectedLoss(torch.autograd.Function):
         )
 
 
-class _ProjectedDivergence(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, one_ND: Tensor, other_ND: Tensor, weight_VD: Tensor) -> Any:
-        gradients = [torch.empty_like(one_ND), torch.empty_like(other_ND), torch.zeros_like(weight_VD)]
-        total = one_ND.new_zeros(())
-        for start in range(0, len(one_ND), CHUNK):
-            chunk = slice(start, start + CHUNK)
-            log_p, log_q = ((hidden[chunk] @ weight_VD.T).log_softmax(-1) for hidden in (one_ND, other_ND))
-            p, q, ratio = log_p.exp(), log_q.exp(), log_p - log_q
-            forward, backward = (p * ratio).sum(-1, keepdim=True), -(q * ratio).sum(-1, keepdim=True)
-            total += (forward + backward).sum() / 2
-            # d KL(p‖q) / d logits of p = p·(ratio - KL(p‖q)), and of q = q - p; the other direction mirrors it.
-            for_p = (p * (ratio - forward) + p - q) / 2
-            for_q = (q * (-ratio - backward) + q - p) / 2
-            torch.mm(for_p, weight_VD, out=gradients[0][chunk])
-            torch.mm(for_q, weight_VD, out=gradients[1][chunk])
-            gradients[2].addmm_(for_p.T, one_ND[chunk]).addmm_(for_q.T, other_ND[chunk])
-        ctx.save_for_backward(*gradients)
-        return total
+class _ProjectedAgreement(torch.autograd.Function):
+    """Two passes' losses and how far p and q, what they predict, are apart: J = Σ (p - q)·r / 2 with r = log p/q.
+
+    By the logits of p the gradient of the mean loss is p/2 less the target's half, and that of J is
+    (p·(r - KL(p‖q)) + p - q) / 2; the other pass mirrors it. With w, the weight of J, all of it that is as large as the
+    logits is w/2·(p·(r + 1/w + 1 - KL(p‖q)) - q): one tensor for each pass, and the target's part is added where it
+    is D wide.
+    """
 
     @staticmethod
-    def backward(ctx: Any, total_grad: Tensor) -> Any:
-        return tuple(gradient * total_grad for gradient in ctx.saved_tensors)
+    def forward(
+        ctx: Any,
+        one_ND: Tensor,
+        other_ND: Tensor,
+        weight_VD: Tensor,
+        labels_N: Tensor,
+        smoothing: float,
+        r_drop: float,
+    ) -> Any:
+        one_grad, other_grad, weight_grad = (
+            torch.empty_like(one_ND),
+            torch.empty_like(other_ND),
+            torch.zeros_like(weight_VD),
+        )
+        spread, own = smoothing / len(weight_VD), 1 / r_drop + 1
+        loss, nll = one_ND.new_zeros(()), one_ND.new_zeros(())
+        for start in range(0, len(labels_N), CHUNK):
+            chunk = slice(start, start + CHUNK)
+            one, other, labels = one_ND[chunk], other_ND[chunk], labels_N[chunk, None]
+            log_p, log_q = (F.log_softmax(hidden @ weight_VD.T, -1) for hidden in (one, other))
+            right = log_p.gather(1, labels).sum()
+            nll -= right
+            loss -= (1 - smoothing) / 2 * (right + log_q.gather(1, labels).sum())
+            loss -= spread / 2 * (log_p.sum() + log_q.sum())
+            ratio, p, q = log_p - log_q, log_p.exp_(), log_q.exp_()
+            p_from_q, q_from_p = torch.linalg.vecdot(p, ratio)[:, None], -torch.linalg.vecdot(q, ratio)[:, None]
+            loss += r_drop / 2 * (p_from_q + q_from_p).sum()
+            # Less than nothing of each gradient, so that none is multiplied by -1 while it is V wide.
+            for_p = torch.addcmul(q, p, ratio + (own - p_from_q), value=-1)
+            for_q = torch.addcmul(p, q, ratio.sub_(own - q_from_p))
+            torch.mm(for_p, weight_VD, out=one_grad[chunk])
+            torch.mm(for_q, weight_VD, out=other_grad[chunk])
+            weight_grad.addmm_(for_p.T, one).addmm_(for_q.T, other)
+        both_ND, right_ND, summed_weight = one_ND + other_ND, weight_VD[labels_N], weight_VD.sum(0)
+        for gradient in (one_grad, other_grad):
+            gradient.mul_(-r_drop / 2).sub_(right_ND, alpha=(1 - smoothing) / 2).sub_(summed_weight, alpha=spread / 2)
+        weight_grad.mul_(-r_drop / 2).sub_(both_ND.sum(0), alpha=spread / 2)
+        weight_grad.index_add_(0, labels_N, both_ND, alpha=(smoothing - 1) / 2)
+        ctx.save_for_backward(one_grad, other_grad, weight_grad)
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    def backward(ctx: Any, loss_grad: Tensor, _: Tensor) -> Any:
+        return *(gradient * loss_grad for gradient in ctx.saved_tensors), None, None, None

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transduce.training.loss import CHUNK, agreement, regularised_loss, smoothed_cross_entropy
+from transduce.training.loss import CHUNK, r_drop_loss, regularised_loss, smoothed_cross_entropy
 
 PAD = 0
 
@@ -61,26 +61,31 @@ def test_a_tied_matrix_gets_the_gradient_of_both_its_uses() -> None:
     torch.testing.assert_close(our_gradient, their_gradient)
 
 
-def test_agreement_is_the_mean_of_both_divergences() -> None:
-    one, other = (torch.randn(40, 9, 16, requires_grad=True) for _ in range(2))
-    weight, labels = torch.randn(50, 16, requires_grad=True), torch.randint(1, 50, (40, 9))
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("r_drop", [0.3, 5.0])
+def test_r_drop_is_the_mean_loss_and_the_mean_of_both_divergences(smoothing: float, r_drop: float) -> None:
+    one, other = (torch.randn(40, 9, 16, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    weight = torch.randn(50, 16, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(1, 50, (40, 9))
     labels[:, 7:] = PAD
     real = labels != PAD
     p, q = ((hidden @ weight.T).log_softmax(-1)[real] for hidden in (one, other))
-    expected = (F.kl_div(q, p, log_target=True, reduction="sum") + F.kl_div(p, q, log_target=True, reduction="sum")) / 2
-    ours = agreement(one, other, weight, labels, PAD)
-    torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-3)
-    our_gradients = torch.autograd.grad(2 * ours, (one, other, weight))
+    losses = [F.cross_entropy(each, labels[real], label_smoothing=smoothing, reduction="sum") for each in (p, q)]
+    apart = F.kl_div(q, p, log_target=True, reduction="sum") + F.kl_div(p, q, log_target=True, reduction="sum")
+    expected = (losses[0] + losses[1]) / 2 + r_drop * apart / 2
+    ours = r_drop_loss(one, other, weight, labels, PAD, smoothing, r_drop)
+    torch.testing.assert_close(ours.loss, expected)
+    torch.testing.assert_close(ours.nll, F.nll_loss(p, labels[real], reduction="sum"))
+    our_gradients = torch.autograd.grad(2 * ours.loss, (one, other, weight))
     their_gradients = torch.autograd.grad(2 * expected, (one, other, weight))
     for our_gradient, their_gradient in zip(our_gradients, their_gradients, strict=True):
-        torch.testing.assert_close(our_gradient, their_gradient, rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(our_gradient, their_gradient)
 
 
-def test_passes_that_agree_cost_nothing() -> None:
-    hidden, weight = torch.randn(2, 3, 8), torch.randn(20, 8)
-    assert agreement(hidden, hidden, weight, torch.ones(2, 3, dtype=torch.long), PAD).item() == pytest.approx(
-        0, abs=1e-5
-    )
+def test_passes_that_agree_cost_nothing_more() -> None:
+    hidden, weight, labels = torch.randn(2, 3, 8), torch.randn(20, 8), torch.ones(2, 3, dtype=torch.long)
+    plain = smoothed_cross_entropy(hidden, weight, labels, PAD, 0.1).loss
+    torch.testing.assert_close(r_drop_loss(hidden, hidden, weight, labels, PAD, 0.1, 1.0).loss, plain)
 
 
 @pytest.mark.parametrize("r_drop", [0.0, 0.7])
