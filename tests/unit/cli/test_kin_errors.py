@@ -104,7 +104,7 @@ def train(task: str, *arguments: object) -> tuple[object, ...]:
         ("language-model", ["training.warmup=4"], "nothing is given to learn from"),
         ("language-model", ["plain.txt", "--dev-target", "plain.txt"], "has no --dev-target"),
         ("language-model", ["plain.txt", "--weights", "1"], "--weights and --languages are for translation"),
-        ("language-model", ["plain.txt", "--prepare-cluster", "ray"], "--prepare-cluster is for translation and parsing"),
+        ("language-model", ["plain.txt", "--prepare-cluster", "ray"], "--prepare-cluster is for translation"),
         ("language-model", ["plain.txt", "network=recurrent"], "language-model is learned otherwise"),
         ("language-model", ["plain.txt", "objective.contxt=3"], "Did you mean 'objective.context'?"),
         ("masked-language-model", ["mnist"], "mnist holds pictures"),
