@@ -159,6 +159,7 @@ def _ray(stack: ExitStack, vocabularies: Vocabularies, address: str | None) -> t
     count = max(1, sum(machine_cores(ray)))
     hands = ray.remote(num_cpus=1, max_restarts=MOST_DEATHS, max_task_retries=MOST_DEATHS)(_Hand)
     held = ray.put(vocabularies)
+    stack.callback(lambda: held)  # keeps them: a process that takes the place of a lost one asks for them again
     turns = cycle([hands.remote(held) for _ in range(count)])
 
     def begin(pairs: list[tuple[str, str]], language: str | None) -> Callable[[], Encoded]:
