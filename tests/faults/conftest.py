@@ -32,6 +32,11 @@ class Lives:
         code, said = json.loads(self.process.stdout.readline())
         return code, said
 
+    def told(self, model: Path, steps: int, number: int, lines: int, pause: float = 0.0) -> tuple[int, str]:
+        """How a life ends that is sent a signal a while after its log has grown by so many lines."""
+        told = {"number": number, "log": str(model / "log.jsonl"), "lines": lines, "pause": pause}
+        return self.train(model, steps, told=told)
+
     def finish(self, model: Path, steps: int) -> str:
         """Train to the end."""
         code, said = self.train(model, steps)

@@ -4,8 +4,8 @@ Reads a life a line, as JSON. Each is a fork, so that PyTorch is loaded once, an
 arguments. Prints how it has ended (its exit code, or minus the signal) and what it has said, as JSON.
 
 A moment is the n-th time that Python itself reports an event (sys.addaudithook) with an argument that ends with a text,
-such as the opening of a file; so nothing of the program is replaced. Or a life is killed from outside, a while after
-its log has grown by some lines.
+such as the opening of a file; so nothing of the program is replaced. Or a life is sent a signal from
+outside, a while after its log has grown by some lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any, NoReturn
 
 # What a training run loads at some time, loaded once before the forks.
@@ -75,23 +77,23 @@ def live(arguments: list[str], output: int, moment: dict[str, Any] | None, limit
     os._exit(code)
 
 
-def kill_after(child: int, log: str, lines: int, pause: float) -> None:
-    """Wait until a log has grown by so many lines, or its writer has ended; then strike."""
+def tell(child: int, number: int, log: str, lines: int, pause: float) -> None:
+    """Send a signal a while after a log has grown by so many lines, unless its writer ends before."""
     file = Path(log)
     start = file.stat().st_size if file.exists() else 0
-    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        if file.exists() and file.read_bytes()[start:].count(b"\n") >= lines:
-            time.sleep(pause)
-            os.kill(child, signal.SIGKILL)
-            return
-        time.sleep(0.01)
+    with suppress(ProcessLookupError):
+        while not file.exists() or file.read_bytes()[start:].count(b"\n") < lines:
+            os.kill(child, 0)
+            time.sleep(0.01)
+        time.sleep(pause)
+        os.kill(child, number)
 
 
 def life(
     arguments: list[str],
     moment: dict[str, Any] | None = None,
     limit: int | None = None,
-    killed: dict[str, Any] | None = None,
+    told: dict[str, Any] | None = None,
 ) -> tuple[int, str]:
     """How a life ends and what it says."""
     reader, writer = os.pipe()
@@ -100,11 +102,12 @@ def life(
         os.close(reader)
         live(arguments, writer, moment, limit)
     os.close(writer)
-    if killed is not None:
-        kill_after(child, **killed)
+    telling = Thread(target=tell, args=(child,), kwargs=told) if told else Thread()
+    telling.start()
     with open(reader, encoding="utf-8") as pipe:
         said = pipe.read()
     _, status = os.waitpid(child, 0)
+    telling.join()
     return os.waitstatus_to_exitcode(status), said
 
 
