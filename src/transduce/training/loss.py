@@ -152,11 +152,8 @@ class _ProjectedAgreement(torch.autograd.Function):
         smoothing: float,
         r_drop: float,
     ) -> Any:
-        one_grad, other_grad, weight_grad = (
-            torch.empty_like(one_ND),
-            torch.empty_like(other_ND),
-            torch.zeros_like(weight_VD),
-        )
+        one_grad, other_grad = torch.empty_like(one_ND), torch.empty_like(other_ND)
+        weight_grad = torch.zeros_like(weight_VD)
         spread, own = smoothing / len(weight_VD), 1 / r_drop + 1
         loss, nll = one_ND.new_zeros(()), one_ND.new_zeros(())
         for start in range(0, len(labels_N), CHUNK):
@@ -170,7 +167,7 @@ class _ProjectedAgreement(torch.autograd.Function):
             ratio, p, q = log_p - log_q, log_p.exp_(), log_q.exp_()
             p_from_q, q_from_p = torch.linalg.vecdot(p, ratio)[:, None], -torch.linalg.vecdot(q, ratio)[:, None]
             loss += r_drop / 2 * (p_from_q + q_from_p).sum()
-            # Less than nothing of each gradient, so that none is multiplied by -1 while it is V wide.
+            # Both with the other sign, which w/2 takes back below: nothing V wide is turned round for its own sake.
             for_p = torch.addcmul(q, p, ratio + (own - p_from_q), value=-1)
             for_q = torch.addcmul(p, q, ratio.sub_(own - q_from_p))
             torch.mm(for_p, weight_VD, out=one_grad[chunk])
