@@ -45,3 +45,15 @@ def test_each_language_is_learned_to_90_percent_and_never_mixed_with_the_other(
         assert right / len(expected) >= 0.9, language
         own = sum(set(text.split()) <= set(words) for text in translated)
         assert own / len(expected) >= 0.99, language
+    # Adapted to one of them, both dev sets are still asked for in their own languages.
+    adapted = tmp_path / "adapted"
+    transduce("train", *files[2:], "--from", model, "-o", adapted, "--steps", 1)
+    before = json.loads((adapted / "scores.json").read_text())["adapted"]["bleu"]["before"]
+    assert min(before.values()) > 80
+    assert len(before) == 2
+    described = json.loads((adapted / "config.json").read_text())
+    assert described["target_languages"] == ["fr", "de"]  # what it was adapted to is what it writes unless asked
+    other = tmp_path / "b.es"
+    other.write_bytes(files[3].read_bytes())
+    refused = transduce("train", files[2], other, "--from", model, "-o", tmp_path / "no", "--steps", 1, code=2)
+    assert "'es' is not a language that is learned" in refused.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from transduce.bundle import Bundle
     from transduce.data.prepare import Prepared
+    from transduce.translator import Translator
 
 __all__ = ["report_adaptation"]
 
@@ -20,29 +21,35 @@ DROP = 1.0
 """BLEU on the old dev set whose loss is worth a warning."""
 
 
+class _DevSet(NamedTuple):
+    """Texts, what they should become, and in which language each; None where a model knows one only."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+    languages: Sequence[str] | None = None
+
+
 def report_adaptation(console: Console, old: Bundle, new: Bundle, prepared: Prepared) -> None:
     """Translate both dev sets with both models, print the scores and keep them in the new model's scores.json."""
     import json
 
-    from transduce.evaluation import quick_bleu
+    from transduce.cli.calibrate import languages_asked
     from transduce.storage import storage_errors, write_whole
     from transduce.translator import Translator
 
     kept = _old_dev_set(old)
     if old.config.task != "translation" and kept is None:  # what was pre-trained could not translate before
         return
-    sets: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+    sets: dict[str, _DevSet] = {}
     if kept is not None:
         sets["old dev set"] = kept
-    sets["new dev set"] = (prepared.dev_sources[:MOST], prepared.dev_references[:MOST])
+    sources, references = prepared.dev_sources[:MOST], prepared.dev_references[:MOST]
+    sets["new dev set"] = _DevSet(sources, references, languages_asked(new, prepared.dev, range(len(sources))))
     scores: dict[str, dict[str, float]] = {}
     with console.status("Measuring before and after …"):
         for name, bundle in (("before", old), ("after", new)):
             translator = Translator(bundle)
-            scores[name] = {
-                each: quick_bleu([one.text for one in translator.translate(list(sources))], list(references))
-                for each, (sources, references) in sets.items()
-            }
+            scores[name] = {each: _bleu(translator, texts) for each, texts in sets.items()}
     for name, values in scores.items():
         console.print(f"{name}: " + ", ".join(f"BLEU {value:.1f} on the {each}" for each, value in values.items()))
     if "old dev set" not in sets:
@@ -59,15 +66,32 @@ def report_adaptation(console: Console, old: Bundle, new: Bundle, prepared: Prep
         write_whole(path, (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode())
 
 
-def _old_dev_set(old: Bundle) -> tuple[Sequence[str], Sequence[str]] | None:
+def _bleu(translator: Translator, texts: _DevSet) -> float:
+    """Of a dev set, each text in the language that it is asked for in."""
+    from transduce.evaluation import quick_bleu
+
+    languages: Sequence[str | None] = texts.languages or [None] * len(texts.sources)
+    written = [""] * len(texts.sources)
+    for language in dict.fromkeys(languages):
+        places = [place for place, each in enumerate(languages) if each == language]
+        found = translator.translate([texts.sources[place] for place in places], language)
+        for place, translation in zip(places, found, strict=True):
+            written[place] = translation.text
+    return quick_bleu(written, list(texts.references))
+
+
+def _old_dev_set(old: Bundle) -> _DevSet | None:
     """What the old model was measured on: kept by its run, or that of the built-in corpus of its languages."""
     from transduce.bundle import builtin_folder
+    from transduce.cli.calibrate import languages_asked
     from transduce.data.builtin import BUILTIN, builtin_corpus
+    from transduce.data.shards import Pairs
 
-    kept = [old.path / "run" / "prepared" / f"dev.{side}" for side in ("source", "target")]
+    folder = old.path / "run" / "prepared"
+    kept = [folder / f"dev.{side}" for side in ("source", "target")]
     if all(path.is_file() for path in kept):
         sides = [path.read_text(encoding="utf-8").split("\n")[:-1][:MOST] for path in kept]
-        return sides[0], sides[1]
+        return _DevSet(sides[0], sides[1], languages_asked(old, Pairs(folder / "dev"), range(len(sides[0]))))
     if old.path.parent == builtin_folder():
         for corpus in BUILTIN.values():
             if (corpus.source_language, corpus.target_language) == (
@@ -75,5 +99,5 @@ def _old_dev_set(old: Bundle) -> tuple[Sequence[str], Sequence[str]] | None:
                 old.config.target_language,
             ):
                 pairs = list(builtin_corpus(corpus.name, "dev").pairs())[:MOST]
-                return [pair.source for pair in pairs], [pair.target for pair in pairs]
+                return _DevSet([pair.source for pair in pairs], [pair.target for pair in pairs])
     return None

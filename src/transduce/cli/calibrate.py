@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from transduce.bundle import Bundle
     from transduce.data.corpus import Pair
     from transduce.data.prepare import Prepared
+    from transduce.data.shards import Pairs
     from transduce.evaluation import Calibration
 
-__all__ = ["calibrate", "calibrate_on_dev", "shown_calibration"]
+__all__ = ["calibrate", "calibrate_on_dev", "languages_asked", "shown_calibration"]
 
 MOST = 1000
 """Dev sentences that training calibrates on: more change little."""
@@ -72,8 +73,7 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
         return
     count = min(MOST, known)
     spread = [place * known // count for place in range(count)]  # its order may be by length, or by corpus
-    languages = _languages(bundle, prepared)
-    to = [languages(index) for index in spread] if bundle.config.target_languages else None
+    to = languages_asked(bundle, prepared.dev, spread)
     with console.status("Calibrating …"):
         texts = [[side[index] for index in spread] for side in (prepared.dev_sources, prepared.dev_references)]
         try:
@@ -83,16 +83,18 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
     console.print(shown)
 
 
-def _languages(bundle: Bundle, prepared: Prepared) -> Callable[[int], str]:
-    """What says into which language a pair of the dev set is translated: its tags do."""
+def languages_asked(bundle: Bundle, dev: Pairs, places: Iterable[int]) -> list[str] | None:
+    """Into which languages some pairs of a dev set are translated: their tags say so; None where there are none."""
+    if not bundle.config.target_languages:
+        return None
     marks = [(language, bundle.vocabularies().marks(language)) for language in bundle.config.target_languages]
 
-    def language(index: int) -> str:
-        source, target = (prepared.dev.ids(side, index).tolist() for side in ("source", "target"))
+    def language(place: int) -> str:
+        source, target = (dev.ids(side, place).tolist() for side in ("source", "target"))
         fits = (name for name, (one, other) in marks if source[: len(one)] == one and target[: len(other)] == other)
         return next(fits)
 
-    return language
+    return [language(place) for place in places]
 
 
 def shown_calibration(measured: Calibration) -> str:

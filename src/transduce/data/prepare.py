@@ -71,14 +71,16 @@ class Preparation:
     def __post_init__(self) -> None:
         if not self.corpora:
             raise InputError("there is no corpus to learn from.", remedy="Give two text files.")
-        for corpus in (*self.corpora, *self.dev) if self.language_tags else ():
+        ours = self.vocabularies is not None and self.vocabularies.source.frame is None
+        tagged = self.language_tags or (ours and self.languages)
+        for corpus in (*self.corpora, *self.dev) if tagged else ():
             if corpus.direction.target is None:
                 raise ConfigError(
                     "a language tag is asked for, but this corpus does not say its target language.",
                     where=corpus.name,
                     remedy="Name files by language, as train.de, or give --languages, as en-de.",
                 )
-            if corpus.direction.target not in self.languages:
+            if same_language(corpus.direction.target, self.languages) is None:
                 raise ConfigError(
                     f"{corpus.direction.target!r} is not a language that is learned.",
                     where=corpus.name,
@@ -93,15 +95,17 @@ class Preparation:
     @property
     def languages(self) -> list[str]:
         """The target languages that tags tell apart, as they come; none without tags."""
+        if self.vocabularies is not None:
+            return self.vocabularies.languages
         targets = (corpus.direction.target for corpus in self.corpora if self.language_tags)
         return list(dict.fromkeys(filter(None, targets)))
 
     def language(self, corpus: Corpus) -> str | None:
         """The language whose tag stands before the sources of a corpus, or before what is to be written of them."""
         target = corpus.direction.target
-        if self.language_tags or target is None or self.vocabularies is None:
+        if self.vocabularies is None:
             return target if self.language_tags else None
-        return same_language(target, self.vocabularies.languages)
+        return None if target is None else same_language(target, self.vocabularies.languages)
 
     @property
     def normalisation(self) -> Normalisation:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["Dropout", "dropout", "randomness"]
+__all__ = ["Dropout", "dropout", "generator", "randomness"]
 
 LEVELS = 1 << 16
 """A probability is met to within 1/131,072: each element is decided by 16 random bits."""
@@ -30,6 +30,11 @@ def randomness(seed: int) -> Iterator[None]:
         _generator.reset(token)
 
 
+def generator() -> torch.Generator | None:
+    """What this thread draws from inside `randomness`; None, PyTorch's own, elsewhere."""
+    return _generator.get()
+
+
 def dropout(x: Tensor, probability: float) -> Tensor:
     """Set each element to zero with a probability, and scale the others so that the expected value stays."""
     dropped = round(probability * LEVELS)
@@ -37,7 +42,7 @@ def dropout(x: Tensor, probability: float) -> Tensor:
         return x
     if x.device.type != "cpu" or dropped == LEVELS:
         return F.dropout(x, probability)
-    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None, generator=_generator.get())
+    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None, generator=generator())
     noise = bits.view(torch.int16)[: x.numel()].view(x.shape)  # evenly from -LEVELS/2 to LEVELS/2 - 1
     kept = torch.ge(noise, dropped - LEVELS // 2, out=torch.empty(x.shape, dtype=x.dtype))
     return x * kept.mul_(LEVELS / (LEVELS - dropped))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from transduce.errors import ConfigError
 from transduce.text.language_names import CODES, NAMES
 
-__all__ = ["Direction", "language_code", "language_of", "same_language", "tag_for"]
+__all__ = ["Direction", "language_code", "language_of", "same_language", "tag_for", "tagged_language"]
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 TARGET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
@@ -63,3 +63,8 @@ def same_language(name: str, codes: Iterable[str]) -> str | None:
 def tag_for(language: str) -> str:
     """What stands before a source sentence that is to become this language."""
     return f"<2{language}>"
+
+
+def tagged_language(tag: str) -> str | None:
+    """The language that a tag asks for; None if it asks for none."""
+    return tag[2:-1] if tag.startswith("<2") and tag.endswith(">") else None

@@ -246,6 +246,11 @@ class Tokenizer:
         return [index for index in self._special if self._processor.is_control(index)]
 
     @property
+    def tag_names(self) -> list[str]:
+        """All tags."""
+        return [self._processor.id_to_piece(index) for index in self.tags]
+
+    @property
     def unwritten(self) -> tuple[int, ...]:
         """The ids that are no part of a text and do not end it: a model must never write them."""
         return (PAD, BOS, UNKNOWN, *self.tags)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from transduce.errors import InputError
 from transduce.text.foreign.tokenizer import ForeignTokenizer, Side
-from transduce.text.languages import tag_for
+from transduce.text.languages import tag_for, tagged_language
 from transduce.text.normalise import Normalisation
 from transduce.text.tokenizer import SubwordKind, Tokenizer
 
@@ -84,8 +84,10 @@ class Vocabularies:
 
     @property
     def languages(self) -> list[str]:
-        """The languages that a vocabulary from elsewhere has tags for; ours are asked by `tag`."""
-        return list(self.source.frame.languages) if self.source.frame else []
+        """The languages that there are tags for."""
+        if self.source.frame:
+            return list(self.source.frame.languages)
+        return list(filter(None, map(tagged_language, self.source.tag_names)))
 
     def encode_sources(self, texts: Sequence[str], to: str | None = None) -> list[list[int]]:
         """Ids of source texts, each behind the tag of the language that it is to become; empty texts stay empty."""

@@ -119,16 +119,24 @@ def anatomy(network: Network, config: Config) -> Anatomy:
 
 
 def step_flops(
-    parts: Anatomy, network: Network, config: TransformerConfig, load: Load, r_drop: bool = False, muon: bool = False
+    parts: Anatomy,
+    network: Network,
+    config: TransformerConfig,
+    load: Load,
+    r_drop: bool = False,
+    muon: bool = False,
+    compared: float | None = None,
 ) -> float:
-    """Operations of a step: multiplications and additions of all matrix products, forward and back."""
+    """Operations of a step: multiplications and additions of all matrix products, forward and back.
+
+    `compared` is how many outputs a token is compared with, where that is not all of them.
+    """
     inner = [matrix for matrix in parts.matrices if matrix is not parts.output]
-    passes = 2 if r_drop else 1
-    products = sum(6 * matrix.weights * load.tokens(matrix.over) for matrix in inner) * passes
-    # R-Drop projects both passes once more for their divergence, and takes the gradients of that.
-    logits = 6 * parts.output.weights * load.tokens("asked") * (4 if r_drop else 1)
+    products = sum(6 * matrix.weights * load.tokens(matrix.over) for matrix in inner)
+    outputs = parts.output.outputs if compared is None else compared
+    logits = 6 * outputs * parts.output.inputs * load.tokens("asked")
     steps = sum(_orthogonal_flops(matrix) for matrix in parts.layered) if muon else 0.0
-    return products + logits + passes * _attention_flops(network, config, load) + steps
+    return (products + logits + _attention_flops(network, config, load)) * (2 if r_drop else 1) + steps
 
 
 def optimizer_numbers(parts: Anatomy, muon: bool) -> int:

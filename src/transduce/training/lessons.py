@@ -95,7 +95,7 @@ class TranslationLesson:
 
     def described(self) -> BundleConfig:
         """Languages, and what the network looks like."""
-        languages = _languages(self.directions, self.recipe.tokenizer.language_tags)
+        languages = _languages(self.directions, self.vocabularies.languages)
         frame = self.vocabularies.source.frame
         if frame is not None and frame.languages:  # the tags are those of the model that it started from
             targets = (same_language(each.target, frame.languages) for each in self.directions if each.target)
@@ -278,9 +278,12 @@ def new_model(lesson: Lesson, recipe: Recipe) -> nn.Module:
     return make_network(recipe.family, asdict(lesson.config))
 
 
-def _languages(directions: Sequence[Direction], tagged: bool) -> dict[str, Any]:
-    """What a model's description says of languages: a side's only one, or with tags all that it writes."""
+def _languages(directions: Sequence[Direction], tagged: Sequence[str]) -> dict[str, Any]:
+    """What a model's description says of languages: a side's only one, or all that have tags, those learned first."""
     sources, targets = (list(dict.fromkeys(filter(None, side))) for side in zip(*directions, strict=True))
+    if tagged:
+        learned = (same_language(target, tagged) for target in targets)
+        targets = list(dict.fromkeys([*filter(None, learned), *tagged]))
     return {
         "source_language": sources[0] if len(sources) == 1 else None,
         "target_language": targets[0] if len(targets) == 1 or tagged else None,

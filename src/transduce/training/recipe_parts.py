@@ -80,6 +80,9 @@ class TrainingRecipe(RecipePart):
     """ε_ls."""
     r_drop: float = Field(default=0.0, ge=0)
     """Weight of R-Drop (Liang et al., 2021): two passes with other dropout must agree; doubles the cost of a step."""
+    sampled_softmax: int = Field(default=0, ge=0)
+    """Compare the right pieces of a batch with so many others, drawn anew each time, instead of with all: faster where
+    the vocabulary is large and the model small; 0 compares with all, as in the paper, and validation always does."""
     word_dropout: float = Field(default=0.0, ge=0, lt=1)
     """The chance of each source token to be replaced by the unknown one."""
     clip: float = Field(default=0.0, ge=0)

@@ -133,8 +133,8 @@ def test_muons_steps_and_r_drop_are_counted() -> None:
     config = config_class("transformer").base(300, **SMALL, tying="all")
     parts, load = anatomy("transformer", config), Load(8, 20, 20, asked=160)
     plain = step_flops(parts, "transformer", config, load)
-    logits = 6 * 300 * 64 * 160
-    assert step_flops(parts, "transformer", config, load, r_drop=True) == 2 * (plain - logits) + 4 * logits
+    assert step_flops(parts, "transformer", config, load, r_drop=True) == 2 * plain
+    assert plain - step_flops(parts, "transformer", config, load, compared=100) == 6 * 200 * 64 * 160
     square, wide = 64, 160
     matrices = 5 * (4 * 64**2 * square + 2 * 64**3), 5 * (4 * 64**2 * wide + 2 * 64**3)
     attentions, feedforwards = 3 + 2 * 2, 3 + 2

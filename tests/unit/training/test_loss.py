@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from transduce.model.dropout import randomness
+from transduce.training.candidates import Candidates, candidates
 from transduce.training.loss import CHUNK, r_drop_loss, regularised_loss, smoothed_cross_entropy
 
 PAD = 0
@@ -107,3 +111,67 @@ def test_a_bias_of_logits_is_learned_with_them(r_drop: float) -> None:
     learned = (projection.weight, projection.bias, passes[0])
     for one, other in zip(torch.autograd.grad(ours.loss, learned), torch.autograd.grad(expected, learned), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 0.7])
+def test_a_row_that_counts_often_is_that_many_rows(r_drop: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = [torch.randn(3, 5, 8, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    few, labels = torch.randn(6, 8, dtype=torch.float64, requires_grad=True), torch.randint(1, 4, (3, 5))
+    counts = torch.tensor([1, 1, 1, 1, 3, 2])
+    written_out = few.repeat_interleave(counts, dim=0)
+    given = Candidates(torch.arange(6), counts.double(), labels.flatten())
+    monkeypatch.setattr("transduce.training.loss.candidates", lambda labels_N, vocabulary, sampled: given)
+    if r_drop:
+        ours = r_drop_loss(*passes, few, labels, PAD, 0.1, r_drop, sampled=2)
+        theirs = r_drop_loss(*passes, written_out, labels, PAD, 0.1, r_drop)
+    else:
+        ours = smoothed_cross_entropy(passes[0], few, labels, PAD, 0.1, sampled=2)
+        theirs = smoothed_cross_entropy(passes[0], written_out, labels, PAD, 0.1)
+    torch.testing.assert_close(ours.loss, theirs.loss)
+    torch.testing.assert_close(ours.nll, theirs.nll)
+    learned = (few, *passes) if r_drop else (few, passes[0])
+    gradients = zip(torch.autograd.grad(ours.loss, learned), torch.autograd.grad(theirs.loss, learned), strict=True)
+    for our_gradient, their_gradient in gradients:
+        torch.testing.assert_close(our_gradient, their_gradient)
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 0.7])
+def test_sampled_gradients_are_about_those_of_all(r_drop: float) -> None:
+    torch.manual_seed(0)
+    projection = nn.Linear(8, 400, bias=False)
+    hidden = torch.randn(4, 10, 8, requires_grad=True)
+    passes = [hidden, hidden + 0.3 * torch.randn(4, 10, 8)]
+    labels = torch.randint(1, 40, (4, 10))
+
+    def gradient(sampled: int) -> torch.Tensor:
+        given = iter(passes)
+        loss = regularised_loss(lambda: next(given), projection, labels, PAD, 0.1, r_drop, sampled).loss
+        return torch.cat([each.flatten() for each in torch.autograd.grad(loss, (projection.weight, hidden))])
+
+    exact = gradient(0)
+    draws = [gradient(120) for _ in range(200)]
+    one, mean = ((each - exact).norm() / exact.norm() for each in (draws[0], torch.stack(draws).mean(0)))
+    assert one > 0.1  # a single draw is a guess
+    assert mean < 0.02  # and right on average
+
+
+def test_the_same_seed_draws_the_same_candidates_in_any_thread() -> None:
+    labels = torch.tensor([5, 9, 5])
+
+    def drawn(seed: int) -> list[int]:
+        with randomness(seed):
+            few = candidates(labels, 1000, 20)
+        assert few is not None
+        assert few.ids[few.labels].tolist() == labels.tolist()
+        assert float(few.counts.sum()) == pytest.approx(1000)
+        assert len(few.ids) == 22
+        return few.ids.tolist()
+
+    torch.manual_seed(1)
+    first = drawn(7)
+    torch.manual_seed(2)
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(drawn, [7, 8])
+    assert one == first
+    assert other != first
+    assert candidates(labels, 22, 20) is None

@@ -181,3 +181,14 @@ def test_a_budget_that_gives_no_steps_is_said(budget: dict[str, int], message: s
     with pytest.raises(ConfigError, match=message):
         planner.check_budget()
     assert planner.plan(steps=5).steps == 5
+
+
+def test_a_sampled_softmax_costs_less() -> None:
+    large = find_recipe("small-corpus").with_overrides(["tokenizer.vocab_size=20000"])
+    sampled = large.with_overrides(["training.sampled_softmax=1000"])
+    machine = Machine(DEVICES["cpu"])
+    all_of_them, some = (Planner(recipe, machine) for recipe in (large, sampled))
+    assert some.step_flops() < 0.5 * all_of_them.step_flops()
+    assert some.memory().logits < all_of_them.memory().logits
+    as_many = large.with_overrides(["training.sampled_softmax=30000"])
+    assert Planner(as_many, machine).step_flops() == all_of_them.step_flops()

@@ -88,9 +88,9 @@ class PredictionTask:
                 hidden: Tensor = self._hidden(inputs)
             return hidden
 
-        r_drop = settings.r_drop if training else 0.0
+        r_drop, sampled = (settings.r_drop, settings.sampled_softmax) if training else (0.0, 0)
         projection = self._network.projection
-        return regularised_loss(forward, projection, batch.labels, IGNORED, settings.label_smoothing, r_drop)
+        return regularised_loss(forward, projection, batch.labels, IGNORED, settings.label_smoothing, r_drop, sampled)
 
     def size(self, batch: Labelled) -> int:
         """Numbers in a layer's output: tokens or patches, padding included, times their width."""

@@ -106,9 +106,9 @@ class TranslationTask:
                 hidden: Tensor = self._hidden(source, batch.target)
             return hidden
 
-        r_drop = settings.r_drop if training else 0.0
+        r_drop, sampled = (settings.r_drop, settings.sampled_softmax) if training else (0.0, 0)
         projection = self.module.projection
-        return regularised_loss(forward, projection, batch.labels, PAD, settings.label_smoothing, r_drop)
+        return regularised_loss(forward, projection, batch.labels, PAD, settings.label_smoothing, r_drop, sampled)
 
     def size(self, batch: TranslationBatch) -> int:
         """Numbers in a layer's output: tokens of both sides, padding included, times their width."""
@@ -188,7 +188,7 @@ class TranslationTask:
     def _tags(self) -> int:
         """Ids at the start of each source that are no text but ask for a language: they are never changed."""
         if self.vocabularies.source.frame is None:
-            return int(self.recipe.tokenizer.language_tags)
+            return int(bool(self.vocabularies.languages))
         return len(self.vocabularies.around_source(None)[0])
 
 
