@@ -187,50 +187,12 @@ def peer(arguments: argparse.Namespace) -> Iterator[tuple[int, float, float]]:
 
 
 def torch_model(size: str):  # type: ignore[no-untyped-def]
-    """`nn.Transformer` with embeddings, positions and a tied projection."""
-    import torch
-    from torch import nn
-
-    from transduce.model.positions import sinusoidal_positions
+    """`nn.Transformer` of the same sizes."""
+    from plain_transformer import PlainTransformer
 
     sizes = SIZES[size]
-
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            width = sizes["d_model"]
-            self.embedding = nn.Embedding(VOCABULARY, width, padding_idx=0)
-            nn.init.normal_(self.embedding.weight, std=width**-0.5)
-            self.register_buffer("positions", sinusoidal_positions(1024, width))
-            self.transformer = nn.Transformer(
-                width,
-                sizes["heads"],
-                sizes["encoder_layers"],
-                sizes["decoder_layers"],
-                sizes["d_ff"],
-                dropout=0.1,
-                batch_first=True,
-            )
-            self.dropout = nn.Dropout(0.1)
-
-        def embed(self, ids: torch.Tensor) -> torch.Tensor:
-            scaled = self.embedding(ids) * sizes["d_model"] ** 0.5
-            return self.dropout(scaled + self.positions[: ids.size(1)])
-
-        def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-            padding = source == 0
-            causal = torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1)
-            hidden = self.transformer(
-                self.embed(source),
-                self.embed(target),
-                tgt_mask=causal,
-                src_key_padding_mask=padding,
-                memory_key_padding_mask=padding,
-                tgt_is_causal=True,
-            )
-            return hidden @ self.embedding.weight.T
-
-    return Model()
+    layers = sizes["encoder_layers"], sizes["decoder_layers"]
+    return PlainTransformer(VOCABULARY, sizes["d_model"], sizes["heads"], layers, sizes["d_ff"])
 
 
 def huggingface_model(size: str):  # type: ignore[no-untyped-def]
