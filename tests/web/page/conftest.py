@@ -158,15 +158,10 @@ def desk(page: Page, service: Service) -> Page:
 
 
 @pytest.fixture(autouse=True)
-def _called_off(page: Page, trouble: Any) -> Iterator[None]:
+def _called_off(trouble: Any) -> None:
     """What the page calls off is no trouble, nor the icon, which the browser may want when its service has ended."""
-    yield
-    trouble.found[:] = [
-        each
-        for each in trouble.found
-        if not ("/v1/" in each and "ERR_ABORTED" in each)
-        and not ("/static/icon.svg" in each and "ERR_CONNECTION_" in each)
-    ]
+    trouble.overlook("/v1/", "ERR_ABORTED")
+    trouble.overlook("/static/icon.svg", "ERR_CONNECTION_")
 
 
 @pytest.fixture(autouse=True, scope="session")
