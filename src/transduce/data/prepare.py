@@ -58,6 +58,8 @@ class Preparation:
     """One vocabulary for both sides, or one of `vocab_size` each."""
     protected: Sequence[str] = ()
     """Symbols of the text that are never split."""
+    split_marks: bool = True
+    """No piece of the vocabulary holds letters and marks at once; false suits text that is tokenised."""
     language_tags: bool = False
     """Each source begins with a tag for its target language, so that one model learns several."""
     variants: float = 0.0
@@ -122,6 +124,8 @@ class Preparation:
         settings |= {"rules": asdict(self.rules), "normalisation": self.normalisation.name}
         if not self.variants:  # as before there were any
             del settings["variants"]
+        if self.split_marks:  # as before there was a choice
+            del settings["split_marks"]
         if self.vocabularies is None:
             del settings["vocabularies"]
         else:
@@ -211,6 +215,7 @@ def _write(preparation: Preparation, directory: Path, report: Report, hands: Han
         shared=preparation.shared,
         protected=[*preparation.protected, *SLOT_SYMBOLS] if preparation.variants else preparation.protected,
         languages=preparation.languages,
+        split_marks=preparation.split_marks,
     )
     for name, contents in vocabularies.files().items():
         (directory / name).write_bytes(contents)

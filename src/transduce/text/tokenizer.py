@@ -86,12 +86,14 @@ class Tokenizer:
         protected: Sequence[str] = (),
         tags: Sequence[str] = (),
         documents: bool = False,
+        split_marks: bool = True,
     ) -> Tokenizer:
         """Learn a vocabulary of at most `vocab_size` pieces from texts, which are normalised first.
 
         `protected` symbols are never split; `tags` (such as "<2de>") have ids but are never read out of a text. A text
         too small for the size gets as many pieces as it can bear. Of `documents` nothing is normalised: their
-        spaces and line ends come back as they were (see `encode_document`).
+        spaces and line ends come back as they were (see `encode_document`). With `split_marks` no piece holds letters
+        and marks at once; without, whatever stands between two spaces may become one.
         """
         if vocab_size < SMALLEST_VOCABULARY:
             raise ConfigError(
@@ -107,8 +109,9 @@ class Tokenizer:
             raise InputError("there is no text to learn a vocabulary from.", remedy="Check the corpus.")
         if kind == "char":  # has as many as there are
             vocab_size = SMALLEST_VOCABULARY + len(protected) + len(tags) + len(set().union(*sentences))
+        settings = kind, protected, tags, documents, split_marks
         try:
-            return cls(_train(iter(sentences), vocab_size, kind, protected, tags, documents))
+            return cls(_train(iter(sentences), vocab_size, *settings))
         except RuntimeError as error:
             if needed := re.search(r"smaller than required_chars. \d+ vs (\d+)", str(error)):
                 raise ConfigError(
@@ -119,7 +122,7 @@ class Tokenizer:
             bearable = re.search(r"value <= (\d+)", str(error))
             if bearable is None:
                 raise
-            return cls(_train(iter(sentences), int(bearable.group(1)), kind, protected, tags, documents))
+            return cls(_train(iter(sentences), int(bearable.group(1)), *settings))
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, which is normalised first; without start or end of sentence."""
@@ -303,6 +306,7 @@ def _train(
     protected: Sequence[str],
     tags: Sequence[str],
     documents: bool,
+    split_marks: bool,
 ) -> bytes:
     import sentencepiece
 
@@ -320,6 +324,7 @@ def _train(
         character_coverage=1.0 if kind == "char" else 0.9999,  # characters are all that such a vocabulary has
         hard_vocab_limit=kind != "char",
         add_dummy_prefix=not documents,
+        split_by_unicode_script=split_marks,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
         user_defined_symbols=[*protected, *[NEWLINE] * documents],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,19 +32,21 @@ class Vocabularies:
         shared: bool = True,
         protected: Sequence[str] = (),
         languages: Sequence[str] = (),
+        split_marks: bool = True,
     ) -> Vocabularies:
         """Learn from pairs of texts: one vocabulary of all, or one of `vocab_size` a side.
 
         `languages` are those that a source can be asked to become: each gets a tag (see `encode_sources`).
         """
+
+        def learned(texts: Iterable[str], tags: Sequence[str]) -> Tokenizer:
+            return Tokenizer.learn(texts, vocab_size, kind, protected, tags, split_marks=split_marks)
+
         tags = [tag_for(language) for language in languages]
         if shared:
-            one = Tokenizer.learn((text for pair in pairs for text in pair), vocab_size, kind, protected, tags)
+            one = learned((text for pair in pairs for text in pair), tags)
             return cls(one, one)
-        return cls(
-            Tokenizer.learn((source for source, _ in pairs), vocab_size, kind, protected, tags),
-            Tokenizer.learn((target for _, target in pairs), vocab_size, kind, protected),
-        )
+        return cls(learned((source for source, _ in pairs), tags), learned((target for _, target in pairs), ()))
 
     @classmethod
     def load(cls, directory: Path, shared: bool, normalisation: Normalisation | None = None) -> Vocabularies:

@@ -225,7 +225,7 @@ class Recipe(RecipePart):
                 where=where,
                 remedy="Use task=text-to-text.",
             )
-        for name, unset in (("language_tags", False), ("shared", True)):
+        for name, unset in (("language_tags", False), ("shared", True), ("split_marks", True)):
             if self.learns_from_examples and getattr(self.tokenizer, name) is not unset:
                 raise ConfigError(
                     f"tokenizer.{name} is for pairs of texts and means nothing here.",

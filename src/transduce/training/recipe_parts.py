@@ -37,6 +37,9 @@ class TokenizerRecipe(RecipePart):
     """BPE-dropout: the chance of each merge to be left out, anew each time a sentence is seen."""
     protected: list[str] = Field(default_factory=list)
     """Symbols that are never split and come through whole, such as ["<br>", "{name}"]."""
+    split_marks: bool = True
+    """No piece holds letters and marks at once, so that `house.` is `house` and `.`; false for text that is tokenised
+    already, where spaces say what belongs together: `d&apos;` and `t-shirt` can be one piece each."""
     language_tags: bool = False
     """Put a tag for the target language before each source, so that one model learns several; `--to` chooses."""
 
