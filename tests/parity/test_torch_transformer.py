@@ -232,7 +232,7 @@ class Reversing:
             labels[:4] = labels[:4].roll(-3, 1)  # padding at the end again
             yield source, torch.cat((torch.ones(12, 1, dtype=torch.long), labels[:, :-1]), 1), labels
 
-    def loss(self, batch: tuple[Tensor, Tensor, Tensor]) -> LossSum:
+    def loss(self, batch: tuple[Tensor, Tensor, Tensor], r_drop: float = 0.0) -> LossSum:
         source, target, labels = batch
         return smoothed_cross_entropy(self.module.hidden(source, target), self.module.projection.weight, labels, 0)
 

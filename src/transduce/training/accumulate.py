@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 import torch
@@ -63,7 +64,7 @@ class Accumulator(Generic[Batch]):
         """Size from which batches are halved at once. It starts afresh with each start of a run, and may: a batch that
         fails first and one that is halved at once give the same gradient."""
 
-    def add(self, batch: Batch | None) -> Added:
+    def add(self, batch: Batch | None, r_drop: float = 0.0) -> Added:
         """Add the gradient of a batch, in parts if need be; none of a batch that has no rows for this rank."""
         seed = int(torch.randint(2**31, ()))  # the same on all ranks, and drawn by all, so that they stay in step
         if batch is None:
@@ -75,7 +76,7 @@ class Accumulator(Generic[Batch]):
         generator = torch.Generator().manual_seed(seed + (self.rank << 32))
         seeds = torch.randint(2**31, (len(parts),), generator=generator).tolist()
         total = Added()
-        for gradient, added in self.workers.map(self._gradient, parts, seeds):
+        for gradient, added in self.workers.map(partial(self._gradient, r_drop), parts, seeds):
             self._add(gradient)
             gradient.clear()  # it can be as large as the model, and the name would hold it until the next one is there
             total += added
@@ -94,24 +95,24 @@ class Accumulator(Generic[Batch]):
         ranks.add_up([parameter.grad for parameter in self.parameters if parameter.grad is not None])
         return Added(loss, nll, int(tokens), int(parts), int(left_out), failed > 0)
 
-    def _gradient(self, batch: Batch, seed: int) -> tuple[Gradient, Added]:
+    def _gradient(self, r_drop: float, batch: Batch, seed: int) -> tuple[Gradient, Added]:
         """The gradient of a batch, by parameter; halved if memory has no room for it."""
         fits = self.task.size(batch) < self.too_large
-        if fits and (found := self._attempt(batch, seed)) is not None:
+        if fits and (found := self._attempt(r_drop, batch, seed)) is not None:
             return found
         halves = self.task.split(batch, 2)
         if len(halves) == 1:  # however large, a single row is tried
-            found = None if fits else self._attempt(batch, seed)
+            found = None if fits else self._attempt(r_drop, batch, seed)
             return found or ([None] * len(self.parameters), Added(left_out=1, failed=True))
         self.too_large = min(self.too_large, self.task.size(batch))
-        one, other = (self._gradient(half, 2 * seed + number) for number, half in enumerate(halves, start=1))
+        one, other = (self._gradient(r_drop, half, 2 * seed + number) for number, half in enumerate(halves, start=1))
         return _sum(one[0], other[0]), one[1] + other[1] + Added(failed=fits)
 
-    def _attempt(self, batch: Batch, seed: int) -> tuple[Gradient, Added] | None:
+    def _attempt(self, r_drop: float, batch: Batch, seed: int) -> tuple[Gradient, Added] | None:
         """The gradient of a batch as a whole; None if memory has no room for it."""
         try:
             with randomness(seed):
-                part = self.task.loss(batch)
+                part = self.task.loss(batch, r_drop)
                 gradient = torch.autograd.grad(part.loss, self.parameters, allow_unused=True)
             return list(gradient), Added(part.loss.item(), part.nll.item(), part.tokens, parts=1)
         except (RuntimeError, MemoryError) as error:

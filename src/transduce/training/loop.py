@@ -40,7 +40,7 @@ from transduce.training.placing import placed, whole
 from transduce.training.progress import Progress
 from transduce.training.ranks import ALONE, Ranks
 from transduce.training.recipe import Budget, TrainingRecipe
-from transduce.training.schedule import cooled
+from transduce.training.schedule import at_the_end, cooled
 from transduce.training.sharded import ShardedAccumulator
 from transduce.training.spikes import SpikeGuard
 from transduce.training.task import Task
@@ -154,7 +154,9 @@ class Trainer(Generic[Batch]):
         self.task.module.train()
         self.optimizer.forget_gradients()
         progress.step, progress.batch = progress.step + 1, progress.batch + len(group)
-        total = self.accumulator.over(self.ranks, sum((self._add(batch) for batch in group), Added()))
+        spent = progress.spent(self.budget)
+        r_drop = self.recipe.r_drop * at_the_end(spent, self.recipe.r_drop_share)
+        total = self.accumulator.over(self.ranks, sum((self._add(batch, r_drop) for batch in group), Added()))
         if self.ranks.count > 1:
             self._report_halved(total)
         tokens = max(1, total.tokens)  # none if no pair has fitted into memory
@@ -162,7 +164,7 @@ class Trainer(Generic[Batch]):
         if gradients:
             torch._foreach_div_(gradients, tokens)
         norm, loss = float(whole(torch.nn.utils.get_total_norm(gradients))), total.loss / tokens
-        rate = self.task.rate(progress.step) * cooled(progress.spent(self.budget), self.recipe.cooldown)
+        rate = self.task.rate(progress.step) * cooled(spent, self.recipe.cooldown)
         if not total.tokens:
             self._skip("none of its pairs fits into memory", "Lower training.batch_tokens, or make the model smaller.")
         elif not math.isfinite(norm):
@@ -178,9 +180,9 @@ class Trainer(Generic[Batch]):
         perplexity = math.exp(min(50.0, total.nll / tokens))
         self.emit(Stepped(progress.step, progress.epoch, loss, perplexity, rate, norm, total.tokens, progress.seconds))
 
-    def _add(self, batch: Batch | None) -> Added:
+    def _add(self, batch: Batch | None, r_drop: float) -> Added:
         """Add a batch's gradient to the step's."""
-        added = self.accumulator.add(batch)
+        added = self.accumulator.add(batch, r_drop)
         if self.ranks.count == 1:
             self._report_halved(added)
         return added

@@ -146,7 +146,7 @@ class Planner:
         pairs: int | None = None,
         watts: float | None = None,
     ) -> Plan:
-        """All of it; `step_seconds` says what a step of so many target tokens takes one device, if that is known."""
+        """All of it; `step_seconds` says what the dearest steps take one device by their target tokens, if known."""
         machine, training = self.machine, self.recipe.training
         load = self.load()
         flops = self.step_flops()
@@ -154,7 +154,7 @@ class Planner:
         if step_seconds is None:
             computing = flops / machine.count / (machine.device.flops * machine.device.utilisation)
         else:
-            computing = step_seconds(share)
+            computing = step_seconds(share) * flops / self.step_flops(dearest=True)
         sending = self.sent_bytes() / machine.bandwidth
         seconds = computing + sending
         rows = load.rows * training.accumulate
@@ -199,12 +199,16 @@ class Planner:
         asked = {"masked-language-model": recipe.objective.masked * source, "classification": 1.0}
         return Load(rows, source / FILL + 1, asked=rows * asked.get(recipe.task, source))
 
-    def step_flops(self) -> float:
-        """Operations of a step, on all devices together."""
+    def step_flops(self, dearest: bool = False) -> float:
+        """Operations of a step, on all devices together: on average, or of those that have R-Drop if only some have."""
         training, load = self.recipe.training, self.load()
         muon = training.optimizer == "muon"
         compared = self._compared(self._part()[0])
-        once = step_flops(self.parts, self.recipe.family, self.config, load, training.r_drop > 0, compared=compared)
+        plain, doubled = (
+            step_flops(self.parts, self.recipe.family, self.config, load, r_drop, compared=compared)
+            for r_drop in (False, training.r_drop > 0)
+        )
+        once = plain + (doubled - plain) * (1.0 if dearest else training.r_drop_share)
         update = step_flops(self.parts, self.recipe.family, self.config, Load(0, 0), muon=muon)
         return once * training.accumulate + update * self.machine.count  # each device makes the whole update
 

@@ -10,7 +10,7 @@ from transduce.errors import ConfigError
 if TYPE_CHECKING:
     from transduce.training.recipe import Recipe
 
-__all__ = ["cooled", "cosine", "inverse_sqrt", "learning_rate", "noam"]
+__all__ = ["at_the_end", "cooled", "cosine", "inverse_sqrt", "learning_rate", "noam"]
 
 
 def learning_rate(recipe: Recipe, step: int, d_model: int) -> float:
@@ -49,6 +49,11 @@ def cosine(step: int, peak: float, warmup: int, total: int, floor: float = 0.0) 
         return peak * step / warmup
     progress = min(1.0, (step - warmup) / max(1, total - warmup))
     return floor + (peak - floor) * (1 + math.cos(math.pi * progress)) / 2
+
+
+def at_the_end(spent: float, share: float) -> bool:
+    """Whether so much of the budget is spent that only `share` of it is left."""
+    return spent >= 1 - share
 
 
 def cooled(spent: float, share: float) -> float:

@@ -41,7 +41,7 @@ class ShardedAccumulator(Generic[Batch]):
         _shard(self._loss, ranks)
         self.parameters = list(task.module.parameters())
 
-    def add(self, batch: Batch | None) -> Added:
+    def add(self, batch: Batch | None, r_drop: float = 0.0) -> Added:
         """Add the gradient of a batch."""
         seed = int(torch.randint(2**31, ())) + (self.ranks.rank << 32)
         counts, self._last = batch is not None, self._last if batch is None else batch
@@ -51,7 +51,7 @@ class ShardedAccumulator(Generic[Batch]):
                 remedy="Raise training.batch_tokens.",
             )
         with randomness(seed):
-            part: LossSum = self._loss(self._last)
+            part: LossSum = self._loss(self._last, r_drop)
             torch.autograd.backward(
                 part.loss * float(counts)
             )  # a rank without rows computes with the others, for nothing
@@ -73,8 +73,8 @@ class _Loss(nn.Module):
         self.module = task.module
         self._task = task
 
-    def forward(self, batch: Any) -> LossSum:
-        return self._task.loss(batch)
+    def forward(self, batch: Any, r_drop: float) -> LossSum:
+        return self._task.loss(batch, r_drop)
 
 
 def _shard(loss: nn.Module, ranks: Ranks) -> None:

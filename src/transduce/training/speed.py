@@ -162,7 +162,7 @@ def _timed_steps(
     # The directory is for files that only `run` would write.
     trainer = _TimedTrainer(
         task,
-        recipe.training,
+        recipe.training.model_copy(update={"r_drop_share": 1.0}),  # the dearest steps
         Budget(steps=LONG_ENOUGH),
         Path("nowhere"),
         lambda event: events.append(event) if isinstance(event, Stepped) else None,

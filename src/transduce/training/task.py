@@ -44,8 +44,8 @@ class Task(Protocol[Batch]):
         Of several ranks each has its rows; None where there are fewer rows than ranks.
         """
 
-    def loss(self, batch: Batch) -> LossSum:
-        """Summed over the tokens of a batch.
+    def loss(self, batch: Batch, r_drop: float = 0.0) -> LossSum:
+        """Summed over the tokens of a batch, with R-Drop of this weight.
 
         Called by several threads at once. What it draws at random comes from `transduce.model.dropout`.
         """

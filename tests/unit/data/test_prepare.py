@@ -95,6 +95,7 @@ def test_what_is_prepared_is_not_written_again(write: Write, tmp_path: Path) -> 
         {"kind": "unigram"},
         {"shared": False},
         {"protected": ["Kofi"]},
+        {"split_marks": False},
         {"language_tags": True},
         {"rules": CleaningRules(max_words=4)},
         {"allow_identical": True},

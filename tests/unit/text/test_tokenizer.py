@@ -223,3 +223,20 @@ def test_wrong_use_is_named_with_its_remedy(tmp_path: Path) -> None:
 def test_text_needs_neither_torch_nor_numpy() -> None:
     code = "import sys, transduce.text; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_pieces_hold_marks_and_letters_only_where_that_is_asked_for(kind: SubwordKind) -> None:
+    tokenised = [f"{line[:-1]} d&apos; un t-shirt {line[-1]}" for line in LINES]
+    apart, together = (Tokenizer.learn(tokenised, 400, kind, split_marks=split) for split in (True, False))
+    assert together.pieces(together.encode("d&apos; un t-shirt !")) == ["▁d&apos;", "▁un", "▁t-shirt", "▁!"]
+    assert all(piece.strip("▁").isalpha() or not any(map(str.isalpha, piece)) for piece in _learned(apart))
+    assert any(not piece.strip("▁").isalpha() and any(map(str.isalpha, piece)) for piece in _learned(together))
+    for each in (apart, together):
+        assert [each.decode(each.encode(line)) for line in tokenised] == tokenised
+
+
+def _learned(tokenizer: Tokenizer) -> list[str]:
+    """The pieces behind the special ids and the bytes."""
+    pieces = tokenizer.all_pieces()
+    return pieces[pieces.index("<0xFF>") + 1 :]

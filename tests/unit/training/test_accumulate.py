@@ -56,7 +56,7 @@ class Cramped:
     def batches(self, epoch: int, start: int) -> Iterator[Tensor]:
         yield from (rows(16, seed=100 * epoch + number) for number in range(start, 4))
 
-    def loss(self, batch: Tensor) -> LossSum:
+    def loss(self, batch: Tensor, r_drop: float = 0.0) -> LossSum:
         self.tried.append(len(batch))
         first, dropout, second = self.module
         hidden = dropout(first(batch))
@@ -142,7 +142,7 @@ def test_failing_first_or_halving_at_once_gives_the_same_bits_with_dropout() -> 
 
 def test_a_row_that_does_not_fit_by_itself_is_left_out() -> None:
     class Wide(Cramped):
-        def loss(self, batch: Tensor) -> LossSum:
+        def loss(self, batch: Tensor, r_drop: float = 0.0) -> LossSum:
             if (batch > 99).any():
                 take_all_memory()
             return super().loss(batch)
@@ -187,7 +187,7 @@ def test_a_run_goes_on_and_reports_it_once(tmp_path: Path) -> None:
 
 def test_a_step_of_which_nothing_fits_is_skipped(tmp_path: Path) -> None:
     class Full(Cramped):
-        def loss(self, batch: Tensor) -> LossSum:
+        def loss(self, batch: Tensor, r_drop: float = 0.0) -> LossSum:
             if len(self.tried) >= 8:  # from the fifth step on
                 take_all_memory()
             return super().loss(batch)

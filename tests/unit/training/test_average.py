@@ -34,7 +34,7 @@ class Noisy:
     def batches(self, epoch: int, start: int) -> Iterator[int]:
         yield from range(100 * epoch + start, 100 * (epoch + 1))
 
-    def loss(self, batch: int) -> LossSum:
+    def loss(self, batch: int, r_drop: float = 0.0) -> LossSum:
         generator = torch.Generator().manual_seed(batch)
         x = torch.randn(8, 6, generator=generator)
         y = x @ self.truth.T + torch.randn(8, 3, generator=generator)

@@ -35,7 +35,7 @@ class Regression:
     def batches(self, epoch: int, start: int) -> Iterator[tuple[int, int]]:
         yield from ((epoch, number) for number in range(start, 7))
 
-    def loss(self, batch: tuple[int, int]) -> LossSum:
+    def loss(self, batch: tuple[int, int], r_drop: float = 0.0) -> LossSum:
         self.used.append(batch)
         generator = torch.Generator().manual_seed(1000 * batch[0] + batch[1])
         count = 5 + batch[1]
@@ -124,7 +124,7 @@ def test_a_run_that_was_killed_goes_on_from_its_last_checkpoint(make: Make) -> N
         pass
 
     class Mortal(Regression):
-        def loss(self, batch: tuple[int, int]) -> LossSum:
+        def loss(self, batch: tuple[int, int], r_drop: float = 0.0) -> LossSum:
             if len(self.used) == 22:
                 raise Killed
             return super().loss(batch)
@@ -184,7 +184,7 @@ def test_accumulated_batches_give_the_step_of_one_large_batch(make: Make) -> Non
         def batches(self, epoch: int, start: int) -> Iterator[Any]:
             yield [(epoch, number) for number in range(7)]
 
-        def loss(self, batch: Any) -> LossSum:
+        def loss(self, batch: Any, r_drop: float = 0.0) -> LossSum:
             parts = [super(Joined, self).loss(each) for each in batch]
             return LossSum(sum(part.loss for part in parts), parts[0].nll, sum(part.tokens for part in parts))  # type: ignore[arg-type]
 
@@ -210,7 +210,7 @@ def test_a_gradient_that_is_not_a_number_is_skipped_and_reported(make: Make) -> 
 
 def test_training_that_diverges_for_good_ends_with_advice(make: Make) -> None:
     class Diverged(Regression):
-        def loss(self, batch: tuple[int, int]) -> LossSum:
+        def loss(self, batch: tuple[int, int], r_drop: float = 0.0) -> LossSum:
             loss = self.module(torch.ones(1, 6)).sum() * float("inf")
             return LossSum(loss, loss.detach(), 1)
 
@@ -288,6 +288,22 @@ def test_a_cooldown_ends_with_the_budget(make: Make) -> None:
     trainer.run()
     rates = [event.rate for event in events(trainer, Stepped)]
     assert rates == pytest.approx([0.01] * 10 + [0.01 * (1 - done / 10) for done in range(10)])
+
+
+@pytest.mark.parametrize(("share", "without"), [(1.0, 0), (0.25, 15), (0.5, 10)])
+def test_r_drop_is_at_work_in_the_last_part_of_the_budget(make: Make, share: float, without: int) -> None:
+    class Asked(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked: list[float] = []
+
+        def loss(self, batch: tuple[int, int], r_drop: float = 0.0) -> LossSum:
+            self.asked.append(r_drop)
+            return super().loss(batch, r_drop)
+
+    task = Asked()
+    make("run", task, steps=20, r_drop=0.7, r_drop_share=share).run()
+    assert task.asked == [0.0] * without + [0.7] * (20 - without)
 
 
 def test_only_the_newest_checkpoints_are_kept(make: Make, tmp_path: Path) -> None:

@@ -192,3 +192,17 @@ def test_a_sampled_softmax_costs_less() -> None:
     assert some.memory().logits < all_of_them.memory().logits
     as_many = large.with_overrides(["training.sampled_softmax=30000"])
     assert Planner(as_many, machine).step_flops() == all_of_them.step_flops()
+
+
+def test_r_drop_at_the_end_costs_its_share() -> None:
+    machine, settings = Machine(DEVICES["cpu"]), ["training.r_drop=1", "training.r_drop_share=0.25"]
+    plain, always, late = (
+        Planner(find_recipe("small-corpus").with_overrides(settings[:count]), machine) for count in range(3)
+    )
+    more = always.step_flops() - plain.step_flops()
+    assert late.step_flops() == pytest.approx(plain.step_flops() + more / 4)
+    assert late.memory() == always.memory()  # at the worst moment
+    # What is measured are the dearest steps.
+    plans = [each.plan(step_seconds=lambda tokens: 2.0, steps=10) for each in (always, late)]
+    assert plans[0].seconds_per_step == pytest.approx(2.0)
+    assert plans[1].seconds_per_step == pytest.approx(2.0 * late.step_flops() / always.step_flops())

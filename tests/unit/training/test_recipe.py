@@ -332,6 +332,7 @@ def test_span_corruption_is_text_to_text_on_plain_text_measured_by_its_loss() ->
         ({"training": {"metric": "accuracy"}}, r"accuracy is not measured for translation.*Valid: bleu, chrf, loss"),
         ({"task": "classification", "tokenizer": {"language_tags": True}}, r"tokenizer\.language_tags .*means nothing"),
         ({"task": "language-model", "tokenizer": {"shared": False}}, r"tokenizer\.shared .*means nothing"),
+        ({"task": "tagging", "tokenizer": {"split_marks": False}}, r"tokenizer\.split_marks .*means nothing"),
         (
             {"task": "language-model", "model": {"positions": "learned", "max_length": 64}},
             r"model\.max_length=64 has no place for the 256 tokens.*Use model\.max_length=256",

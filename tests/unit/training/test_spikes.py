@@ -85,7 +85,7 @@ class Spiky:
     def batches(self, epoch: int, start: int) -> Iterator[int]:
         yield from range(start, 100)
 
-    def loss(self, batch: int) -> LossSum:
+    def loss(self, batch: int, r_drop: float = 0.0) -> LossSum:
         x = torch.randn(8, 6, generator=torch.Generator().manual_seed(batch))
         y = x[:, :3] * (1000 if batch in self.spikes else 1)
         loss = (self.module(x) - y).pow(2).sum()

@@ -28,7 +28,7 @@ class Copying:
     def batches(self, epoch: int, start: int) -> Iterator[Tensor]:
         raise NotImplementedError
 
-    def loss(self, batch: Tensor) -> LossSum:
+    def loss(self, batch: Tensor, r_drop: float = 0.0) -> LossSum:
         hidden = self.module.hidden(batch, batch)
         return smoothed_cross_entropy(hidden, self.module.projection.weight, batch, PAD)
 

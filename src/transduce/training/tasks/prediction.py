@@ -76,8 +76,8 @@ class PredictionTask:
         shares = self.ranks.shares(self.train.plan(epoch), epoch, start)
         return prefetched(self.train.batch(rows, drawn) if len(rows) else None for rows, drawn in shares)
 
-    def loss(self, batch: Labelled) -> LossSum:
-        """Label-smoothed cross-entropy, summed over what is asked."""
+    def loss(self, batch: Labelled, r_drop: float = 0.0) -> LossSum:
+        """Label-smoothed cross-entropy, summed over what is asked, and R-Drop of this weight."""
         settings, training = self.recipe.training, self.module.training
         inputs = batch.inputs
         if settings.word_dropout and training and inputs.dim() == 2:
@@ -88,7 +88,7 @@ class PredictionTask:
                 hidden: Tensor = self._hidden(inputs)
             return hidden
 
-        r_drop, sampled = (settings.r_drop, settings.sampled_softmax) if training else (0.0, 0)
+        sampled = settings.sampled_softmax if training else 0
         projection = self._network.projection
         return regularised_loss(forward, projection, batch.labels, IGNORED, settings.label_smoothing, r_drop, sampled)
 

@@ -94,8 +94,8 @@ class TranslationTask:
         shares = self.ranks.shares(self.plan.epoch(epoch), epoch, start)
         return prefetched(self._batch(self.train, rows, drawn) if len(rows) else None for rows, drawn in shares)
 
-    def loss(self, batch: TranslationBatch) -> LossSum:
-        """Label-smoothed cross-entropy, summed over the target tokens."""
+    def loss(self, batch: TranslationBatch, r_drop: float = 0.0) -> LossSum:
+        """Label-smoothed cross-entropy, summed over the target tokens, and R-Drop of this weight."""
         settings, training = self.recipe.training, self.module.training
         source = batch.source
         if settings.word_dropout and training:
@@ -106,7 +106,7 @@ class TranslationTask:
                 hidden: Tensor = self._hidden(source, batch.target)
             return hidden
 
-        r_drop, sampled = (settings.r_drop, settings.sampled_softmax) if training else (0.0, 0)
+        sampled = settings.sampled_softmax if training else 0
         projection = self.module.projection
         return regularised_loss(forward, projection, batch.labels, PAD, settings.label_smoothing, r_drop, sampled)
 

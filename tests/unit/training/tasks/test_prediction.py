@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from transduce.data.images import Pictures
 from transduce.data.shards import Pairs
+from transduce.model.dropout import Dropout, randomness
 from transduce.model.family import make_network
 from transduce.model.vision import VisionConfig
 from transduce.text import Tokenizer
@@ -165,14 +166,31 @@ def test_of_equal_accuracy_the_smaller_loss_is_better(make: Make) -> None:
     assert (before.decisive > after.decisive) == (before.scores["loss"] < after.scores["loss"])
 
 
-def test_word_dropout_and_r_drop_count_in_training_only(make: Make) -> None:
-    task = make("classification", {"word_dropout": 0.5, "r_drop": 1.0})
+def test_word_dropout_counts_in_training_only(make: Make) -> None:
+    task = make("classification", {"word_dropout": 0.5})
     plain = make("classification")
     batch = first(task)
     assert abs(task.loss(batch).loss.item() - plain.loss(batch).loss.item()) > 1e-3
     for each in (task, plain):
         each.module.eval()
     assert torch.equal(task.loss(batch).loss, plain.loss(batch).loss)
+
+
+def test_r_drop_adds_how_far_two_passes_are_apart(make: Make) -> None:
+    task = make("classification")
+    batch = first(task)
+
+    def apart() -> float:
+        with randomness(3):
+            together = task.loss(batch, r_drop=1e-6).loss.item()
+        with randomness(3):
+            return task.loss(batch, r_drop=5.0).loss.item() - together
+
+    assert apart() == pytest.approx(0, abs=1e-4)  # without dropout both passes are the same
+    for each in task.module.modules():
+        if isinstance(each, Dropout):
+            each.probability = 0.3
+    assert apart() > 0.1
 
 
 @every_task
