@@ -82,12 +82,19 @@ class Preparation:
                     where=corpus.name,
                     remedy="Name files by language, as train.de, or give --languages, as en-de.",
                 )
-            if same_language(corpus.direction.target, self.languages) is None:
+            if same_language(corpus.direction.target, self.languages) is not None:
+                continue
+            if ours:
                 raise ConfigError(
-                    f"{corpus.direction.target!r} is not a language that is learned.",
+                    f"the model to start from has no tag for the language {corpus.direction.target!r}.",
                     where=corpus.name,
-                    remedy=nearest(corpus.direction.target, self.languages),
+                    remedy=f"It writes {', '.join(self.languages)}; another language needs a model of its own.",
                 )
+            raise ConfigError(
+                f"{corpus.direction.target!r} is not a language that is learned.",
+                where=corpus.name,
+                remedy=nearest(corpus.direction.target, self.languages),
+            )
 
     @property
     def name(self) -> str:
