@@ -191,9 +191,12 @@ def test_a_vocabulary_of_characters_has_each_and_nothing_longer() -> None:
     tokenizer = of_documents("char")
     text = "Enter KOFI.\n"
     assert tokenizer.pieces(tokenizer.encode_document(text)) == list(text.replace(" ", "▁"))
-    written = set("".join([DOCUMENT, *LINES]).replace(" ", "▁")) - {"\t"}  # which SentencePiece writes as a byte
+    written = set("".join([DOCUMENT, *LINES]).replace(" ", "▁"))
+    assert "\t" in written
+    assert tokenizer.decode(tokenizer.encode_document("a\tb")) == "a\tb"
     learned = [piece for piece in tokenizer.all_pieces() if not piece.startswith("<")]
-    assert sorted(learned) == sorted(written)
+    assert len(learned) == len(set(learned))
+    assert set(learned) | {"\t"} == written  # which SentencePiece writes as a byte before 0.2.3
 
 
 def test_a_vocabulary_of_characters_has_even_the_rarest_and_is_as_large_as_it_must_be() -> None:
@@ -225,10 +228,9 @@ def test_text_needs_neither_torch_nor_numpy() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_pieces_hold_marks_and_letters_only_where_that_is_asked_for(kind: SubwordKind) -> None:
+def test_pieces_hold_marks_and_letters_only_where_that_is_asked_for() -> None:
     tokenised = [f"{line[:-1]} d&apos; un t-shirt {line[-1]}" for line in LINES]
-    apart, together = (Tokenizer.learn(tokenised, 400, kind, split_marks=split) for split in (True, False))
+    apart, together = (Tokenizer.learn(tokenised, 400, split_marks=split) for split in (True, False))
     assert together.pieces(together.encode("d&apos; un t-shirt !")) == ["▁d&apos;", "▁un", "▁t-shirt", "▁!"]
     assert all(piece.strip("▁").isalpha() or not any(map(str.isalpha, piece)) for piece in _learned(apart))
     assert any(not piece.strip("▁").isalpha() and any(map(str.isalpha, piece)) for piece in _learned(together))

@@ -79,7 +79,7 @@ def test_each_worker_drops_something_else() -> None:
     batch = torch.full((2, 5), 7)
     with Workers(2) as workers:
         accumulator = Accumulator(task, workers)
-        seen = list(workers.map(lambda seed: accumulator._gradient(batch[:1], seed)[1].loss, [1, 2]))
+        seen = list(workers.map(lambda seed: accumulator._gradient(0.0, batch[:1], seed)[1].loss, [1, 2]))
     assert seen[0] != seen[1]
 
 
