@@ -84,8 +84,7 @@ class TrainingRecipe(RecipePart):
     r_drop: float = Field(default=0.0, ge=0)
     """Weight of R-Drop (Liang et al., 2021): two passes with other dropout must agree; doubles the cost of a step."""
     r_drop_share: float = Field(default=1.0, gt=0, le=1)
-    """Share of the budget, at its end, in which R-Drop is at work: at first it slows learning down, later it keeps a
-    model from learning by heart."""
+    """Share of the budget, at its end, in which R-Drop is at work: at first it slows learning down."""
     sampled_softmax: int = Field(default=0, ge=0)
     """Compare the right pieces of a batch with so many others, drawn anew each time, instead of with all: faster where
     the vocabulary is large and the model small; 0 compares with all, as in the paper, and validation always does."""
