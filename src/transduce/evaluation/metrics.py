@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transduce.errors import ConfigError
 from transduce.evaluation.scorers import NAMES, check_lines, check_metrics, check_resampling, scorer, seeded
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 __all__ = ["Evaluation", "Score", "evaluate", "exact_match", "quick_bleu", "quick_chrf"]
 
@@ -125,9 +128,22 @@ def _score(
     metric: str, hypotheses: Sequence[str], references: Sequence[str], samples: int, tokenize: str, lowercase: bool
 ) -> Score:
     judge = scorer(metric, tokenize=tokenize, lowercase=lowercase)
+    _make_samples_plain(judge)
     result = judge.corpus_score(hypotheses, [references], n_bootstrap=samples)
     low, high = None, None
     if samples:
         # sacreBLEU offers these two only inside formatted text, where they are rounded and, for a mean of 0, absent.
         low, high = float(result._mean - result._ci), float(result._mean + result._ci)
     return Score(NAMES[metric], float(result.score), low, high, str(judge.get_signature()))
+
+
+def _make_samples_plain(judge: Metric) -> None:
+    """A sample's score is a single-precision number, but a plain 0.0 where nothing matches: no mean takes both."""
+    compute = judge._compute_score_from_stats
+
+    def plain(stats: list[Any]) -> Any:
+        result = compute(stats)
+        result.score = float(result.score)
+        return result
+
+    judge._compute_score_from_stats = plain  # type: ignore[method-assign]

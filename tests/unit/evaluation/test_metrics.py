@@ -69,6 +69,11 @@ def test_a_worthless_translation() -> None:
     assert evaluate(["", ""], TWO, intervals=False).ter == pytest.approx(100)  # every word has to be inserted
 
 
+def test_a_translation_of_which_some_samples_match_nothing_has_an_interval() -> None:
+    found = evaluate(["a b c d e f", "x", "y", "z"], ["a b c d e f", "k l m n", "o p q r", "s t u v"])
+    assert found.scores["bleu"].low < found.bleu < found.scores["bleu"].high
+
+
 def test_the_interval_contains_the_score_and_repeats_with_its_seed(references: list[str], spoil: Spoil) -> None:
     hypotheses = spoil(0.2, 2)
     result = evaluate(hypotheses, references, metrics=["bleu", "chrf"], samples=100, seed=7)
