@@ -57,14 +57,37 @@ class Translator:
         self.engine = self._chosen(engine, shortlist, threads) if isinstance(engine, str) else engine
 
     @classmethod
-    def load(cls, model: str | Path, engine: EngineName = "auto", shortlist: bool = False) -> Translator:
+    def load(
+        cls,
+        model: str | Path,
+        engine: EngineName = "auto",
+        shortlist: bool = False,
+        *,
+        beside: Sequence[str | Path] = (),
+    ) -> Translator:
         """Load a built-in model by name, such as "en-de", or a model directory, such as "my-model" or "./en-de".
 
         `auto` is CTranslate2 where the model has been compiled for it, which is faster and needs no PyTorch;
         `torch-int8` is PyTorch with faster, less exact arithmetic; `onnx` is ONNX Runtime, for a model that has been
         exported for it. With `shortlist` CTranslate2 tries only likely words, which is faster still.
+
+        Models `beside` it have a say in every word (an ensemble): those of the same training text and vocabulary, such
+        as one of another seed. PyTorch runs them. The attention shown is the first one's.
         """
-        return cls(Bundle.open(find_model(model)), engine, shortlist)
+        bundle = Bundle.open(find_model(model))
+        return cls(bundle, engine, shortlist) if not beside else cls.together(bundle, beside, engine, shortlist)
+
+    @classmethod
+    def together(
+        cls, bundle: Bundle, beside: Sequence[str | Path], engine: EngineName = "auto", shortlist: bool = False
+    ) -> Translator:
+        """A model with others beside it, see `load`."""
+        if shortlist or engine not in ("auto", "torch"):
+            asked = "a shortlist" if shortlist else engine
+            raise ConfigError(f"an ensemble is run by PyTorch, without {asked}.", remedy="Leave that out.")
+        from transduce.engines.ensemble_engine import EnsembleEngine
+
+        return cls(bundle, EnsembleEngine([bundle, *(Bundle.open(find_model(each)) for each in beside)]))
 
     @classmethod
     def between(cls, source: str, target: str, engine: EngineName = "auto") -> Translator:
@@ -137,7 +160,10 @@ class Translator:
         language = self._language(to)
         sources = self.vocabularies.encode_sources(source, language)
         targets = self.vocabularies.target.encode_batch(target)
-        return self.torch_engine.score(sources, targets, self.vocabularies.start(language))
+        from transduce.engines.ensemble_engine import EnsembleEngine
+
+        engine = self.engine if isinstance(self.engine, EnsembleEngine) else self.torch_engine
+        return engine.score(sources, targets, self.vocabularies.start(language))
 
     def attention(self, text: str, target: str | None = None, to: str | None = None, **options: Any) -> AttentionMaps:
         """Where the model looks while it translates a text, or while it would write the `target` that you give.
@@ -221,8 +247,8 @@ class Translator:
         decoding = self._options(options, language)
         consensus = self._consensus(mbr, decoding)
         active = guard and decoding.brackets is None
-        # It was learned from what is likely among all words: of what is drawn, or likely among few, it says nothing.
-        comparable = self.engine.among_all and not decoding.sampling
+        # It was learned from what this model finds likely among all words: of anything else it says nothing.
+        comparable = self.engine.calibrated and not decoding.sampling
         guards = Guard(
             self.vocabularies,
             decoding,

@@ -1,4 +1,4 @@
-"""The option that says what runs a model."""
+"""The options that say what runs a model, and which models have a say beside it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import typer
 
 from transduce.engines.engine import EngineName
 
-__all__ = ["EngineOption"]
+__all__ = ["BesideOption", "EngineOption"]
 
 EngineOption = Annotated[
     EngineName,
     typer.Option(help="What runs the model; auto is CTranslate2 where it has been compiled for that, else PyTorch."),
+]
+BesideOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        help="Another model of the same vocabulary, such as one of another seed, that has a say in every word: an "
+        "ensemble. Better, and slower: PyTorch runs it. Several --with are several more.",
+    ),
 ]

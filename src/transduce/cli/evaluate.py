@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.engine_argument import EngineOption
+from transduce.cli.engine_argument import BesideOption, EngineOption
 
 if TYPE_CHECKING:
     from transduce.decoding import Hypothesis
@@ -44,6 +45,7 @@ def evaluate(
     to: To = None,
     beam: Beam = None,
     mbr: Mbr = None,
+    beside: BesideOption = None,
     engine: EngineOption = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -60,6 +62,8 @@ def evaluate(
     from transduce.cli.parse import measure_trees
 
     bundle = Bundle.open(find_model(model))
+    if beside:
+        bundle.require("translation", "text-to-text")
     if bundle.config.task == "parsing":
         measure_trees(bundle, source, 4 if beam is None else beam, as_json)
         return
@@ -70,7 +74,9 @@ def evaluate(
     from transduce.evaluation import by_length, calibration_of, evaluation_table, length_table, sentence_chrf
     from transduce.evaluation import evaluate as measure
 
-    found, sources, references = _translated([model], source, reference, to, {"beam": beam, "mbr": mbr}, engine)
+    found, sources, references = _translated(
+        [model], source, reference, to, {"beam": beam, "mbr": mbr}, engine, beside or []
+    )
     translations = [each.text for each in found[model]]
     with Console(stderr=True).status("Measuring …"):
         result = measure(translations, references)
@@ -169,6 +175,7 @@ def _translated(
     to: str | None,
     options: dict[str, Any],
     engine: EngineName = "auto",
+    beside: Sequence[str] = (),
 ) -> tuple[dict[str, list[Translation]], list[str], list[str]]:
     """What each model makes of the sources; the sources and the references."""
     from rich.console import Console
@@ -183,7 +190,7 @@ def _translated(
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
 
-            translator = Translator.load(path, engine)
+            translator = Translator.load(path, engine, beside=beside)
         letters.add(translator.vocabularies.target.letters)
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from transduce.cli.bulk import ClusterOption, ColumnOption, Into, RayAddressOption, WorkersOption
-from transduce.cli.engine_argument import EngineOption
+from transduce.cli.engine_argument import BesideOption, EngineOption
 from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def translate(
             help="Of the hypotheses, take the one that the others agree with most. Else the model's own.",
         ),
     ] = None,
+    beside: BesideOption = None,
     engine: EngineOption = "auto",
     shortlist: Annotated[
         bool, typer.Option("--shortlist", help="Try likely words only: faster, if the model has a shortlist.")
@@ -99,6 +100,8 @@ def translate(
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
     into = Into(output, column, workers, engine_cluster, ray_address)
     if into.is_folder(text, input_file):
+        if beside:
+            raise ConfigError("--with is not for a folder.", remedy="Write a file, or leave it out.")
         if scores or n_best != 1:
             raise ConfigError(
                 "--scores and --n-best are not for a folder.", remedy="Leave them out; --json tells the confidence."
@@ -116,7 +119,10 @@ def translate(
             glossary=glossary,
         )
         return
-    translator = Translator(bundle, engine, shortlist)
+    if beside:
+        translator = Translator.together(bundle, beside, engine, shortlist)
+    else:
+        translator = Translator(bundle, engine, shortlist)
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
     options |= {"glossary": Glossary.read(glossary)} if glossary is not None else {}
     lines, count = _lines(text, input_file)

@@ -79,7 +79,7 @@ class CTranslate2Engine(Engine):
         self._ends = () if alone else (EOS,)
         self._leaves_long = hurried or alone
         self._written = _pieces_of(path) if alone else None
-        self.among_all = not shortlist
+        self.calibrated = not shortlist
 
         self._source_pieces = vocabularies.source.all_pieces()
         self._target_pieces = vocabularies.target.all_pieces()

@@ -19,8 +19,8 @@ class Engine(Protocol):
 
     works_ahead: ClassVar[bool] = False
     """Whether work starts when it is begun, and not when the result is asked for."""
-    among_all: bool = True
-    """Whether a token's probability is that among all tokens, and not only among some that are likely."""
+    calibrated: bool = True
+    """Whether a token's probability is what the model's confidence was learned from: its own, among all tokens."""
 
     def decode(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> list[list[Hypothesis]]:
         """For each source (ids without end of sentence) its hypotheses, best first."""
