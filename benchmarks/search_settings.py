@@ -1,7 +1,8 @@
 """Which search suits a model? Chosen on a dev set, then measured on a test set, once.
 
     python benchmarks/search_settings.py MODEL --dev SOURCE TARGET --test SOURCE TARGET
-        [--beams 5 8 16] [--alphas 0.6 1.0 1.4] [--tokenize none] [--lowercase] [--engine auto] [--json FILE]
+        [--with OTHER …] [--beams 5 8 16] [--alphas 0.6 1.0 1.4] [--tokenize none] [--lowercase] [--engine auto]
+        [--json FILE]
 
 Tries every beam with every length penalty, for the most probable hypothesis and for the one that the others agree with
 most (consensus, `--mbr` of translate), prints BLEU and chrF of each on the dev set, and translates the test set with
@@ -26,6 +27,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--dev", nargs=2, type=Path, required=True, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--test", nargs=2, type=Path, required=True, metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--with", nargs="+", dest="beside", default=[], help="models that have a say in every word")
     parser.add_argument("--beams", nargs="+", type=int, default=[5, 8, 16])
     parser.add_argument("--alphas", nargs="+", type=float, default=[0.6, 1.0, 1.4])
     parser.add_argument("--tokenize", default="13a", help="sacreBLEU's; none for text that is tokenised")
@@ -33,7 +35,7 @@ def main() -> None:
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     options = parser.parse_args()
-    translator = Translator.load(options.model, options.engine)
+    translator = Translator.load(options.model, options.engine, beside=options.beside)
 
     def scores(files: list[Path], intervals: bool = False, **search: float) -> Evaluation:
         sources, references = (list(read_lines(path)) for path in files)
@@ -47,7 +49,8 @@ def main() -> None:
             lowercase=options.lowercase,
         )
 
-    print(f"{options.model}, {type(translator.engine).__name__}, commit {commit()}\n{'dev':28}{'BLEU':>7}{'chrF':>7}")
+    models = " with ".join([options.model, *options.beside])
+    print(f"{models}, {type(translator.engine).__name__}, commit {commit()}\n{'dev':28}{'BLEU':>7}{'chrF':>7}")
     tried = []
     for beam in options.beams:
         for alpha in options.alphas:
