@@ -204,13 +204,21 @@ class Bundle:
 
     def calibrated(self, confidence: Confidence, measured: Mapping[str, Any]) -> Bundle:
         """Give the model a confidence, and its scores.json how far that is off; nothing else changes."""
+        return self._changed(replace(self.config, confidence=confidence), "calibration", measured)
+
+    def penalised(self, alpha: float, measured: Mapping[str, Any]) -> Bundle:
+        """Give the model a length penalty, and its scores.json what others came to; nothing else changes."""
+        decoding = self.config.decoding | {"alpha": alpha}
+        return self._changed(replace(self.config, decoding=decoding), "length_penalty", measured)
+
+    def _changed(self, config: BundleConfig, topic: str, measured: Mapping[str, Any]) -> Bundle:
+        """Write another description, and under `topic` what was measured for it."""
         path = self.path / "scores.json"
         try:
             scores = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-            scores["calibration"] = dict(measured)
+            scores[topic] = dict(measured)
         except (ValueError, TypeError) as error:
             raise BundleError("these are not a model's scores.", where=str(path), remedy="Delete the file.") from error
-        config = replace(self.config, confidence=confidence)
         scores_aside = write_aside(path, _json(scores))
         try:
             write_whole(self.path / "config.json", _json(asdict(config)))

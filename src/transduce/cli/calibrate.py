@@ -1,4 +1,4 @@
-"""`transduce calibrate`, and the same at the end of a training: how far a model's translations can be trusted."""
+"""`transduce calibrate`, and what the dev set tells at the end of a training: how to search, how far to trust it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from transduce.data.shards import Pairs
     from transduce.evaluation import Calibration
 
-__all__ = ["calibrate", "calibrate_on_dev", "languages_asked", "shown_calibration"]
+__all__ = ["calibrate", "calibrate_on_dev", "choose_length_on_dev", "languages_asked", "shown_calibration"]
 
 MOST = 1000
-"""Dev sentences that training calibrates on: more change little."""
+"""Dev sentences that training calibrates on, and chooses a length penalty by: more change little."""
 
 
 def calibrate(
@@ -71,16 +71,36 @@ def calibrate_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> No
     if known < FEWEST:
         console.print(f"No confidence: the dev set has {known} sentences, it takes {FEWEST}.")
         return
-    count = min(MOST, known)
-    spread = [place * known // count for place in range(count)]  # its order may be by length, or by corpus
-    to = languages_asked(bundle, prepared.dev, spread)
     with console.status("Calibrating …"):
-        texts = [[side[index] for index in spread] for side in (prepared.dev_sources, prepared.dev_references)]
         try:
-            shown = shown_calibration(learn(bundle, texts[0], texts[1], to)[1])
+            shown = shown_calibration(learn(bundle, *_some_of_dev(bundle, prepared))[1])
         except InputError as error:  # nothing that training would have failed for
             shown = f"No confidence: {error.what}"
     console.print(shown)
+
+
+def choose_length_on_dev(bundle: Bundle, prepared: Prepared, console: Console) -> Bundle:
+    """Give a model that has just been trained the length penalty that suits it, as the dev set tells."""
+    from transduce.calibration import ALPHAS, choose_length_penalty
+
+    with console.status("Choosing a length penalty …"):
+        sample = _some_of_dev(bundle, prepared)
+        chosen, bleu = choose_length_penalty(bundle, *sample)
+    alpha, paper = chosen.config.decoding["alpha"], ALPHAS[0]
+    instead = f"; {bleu[paper]:.1f} with the paper's {paper}" if alpha != paper else ", the paper's"
+    console.print(f"Length penalty α {alpha}: BLEU {bleu[alpha]:.1f} on {len(sample[0]):,} dev sentences{instead}.")
+    return chosen
+
+
+def _some_of_dev(bundle: Bundle, prepared: Prepared) -> tuple[list[str], list[str], list[str] | None]:
+    """Sources, references and languages of sentences from all over the dev set, which may be sorted."""
+    known = len(prepared.dev_sources)
+    count = min(MOST, known)
+    spread = [place * known // count for place in range(count)]
+    sources, references = (
+        [side[index] for index in spread] for side in (prepared.dev_sources, prepared.dev_references)
+    )
+    return sources, references, languages_asked(bundle, prepared.dev, spread)
 
 
 def languages_asked(bundle: Bundle, dev: Pairs, places: Iterable[int]) -> list[str] | None:

@@ -172,7 +172,7 @@ class _Order:
 
     def _learn_from_pairs(self, name: str | None, parses: bool, ranks: Ranks, console: Console) -> None:
         from transduce.cli.adaptation import report_adaptation
-        from transduce.cli.calibrate import calibrate_on_dev
+        from transduce.cli.calibrate import calibrate_on_dev, choose_length_on_dev
         from transduce.cli.corpus_arguments import dev_corpora, training_corpora, treebanks
         from transduce.cli.training_display import TrainingDisplay
         from transduce.training.lessons import TranslationLesson
@@ -200,6 +200,8 @@ class _Order:
         bundle = run.write_bundle(pairs)
         if recipe.task != "parsing" and _compile(bundle, console):
             _add_shortlist(bundle, prepared, console)
+        if recipe.decoding.alpha == "auto" and recipe.decoding.beam > 1 and recipe.task != "parsing":
+            bundle = choose_length_on_dev(bundle, prepared, console)
         if recipe.task != "parsing":
             calibrate_on_dev(bundle, prepared, console)
         if self.start is not None:

@@ -124,6 +124,8 @@ class TranslationLesson:
         described = (f"{each.source or '?'} → {each.target or '?'}" for each in self.directions)
         direction = ", ".join(dict.fromkeys(described))
         search = self.recipe.decoding
+        chosen = "the length penalty that suited the dev set best (config.json)"
+        penalty = chosen if search.alpha == "auto" else f"length penalty gnmt {search.alpha}"
         return _card(
             name,
             f"A translation model, {direction}, trained with transduce.",
@@ -131,7 +133,7 @@ class TranslationLesson:
             "not seen.",
             f"Dev set, greedy: BLEU {scores['bleu']:.1f}, chrF {scores['chrf']:.1f}, perplexity "
             f"{scores['perplexity']:.2f}.",
-            f"Decodes with beam {search.beam} and length penalty gnmt {search.alpha} unless told otherwise"
+            f"Decodes with beam {search.beam} and {penalty} unless told otherwise"
             + ("; of the hypotheses, it takes the one that the others agree with most." if search.mbr else "."),
         )
 

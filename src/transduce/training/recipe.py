@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -254,9 +255,11 @@ class Recipe(RecipePart):
 
 def _known_keys() -> list[str]:
     parts: dict[str, type[BaseModel]] = {
+        "data": DataRecipe,
         "tokenizer": TokenizerRecipe,
         "objective": Objective,
         "training": TrainingRecipe,
+        "decoding": DecodingRecipe,
         "budget": Budget,
     }
     settings = [f"{name}.{field}" for name, part in parts.items() for field in part.model_fields]
@@ -266,8 +269,11 @@ def _known_keys() -> list[str]:
 
 def _explained(error: ValidationError, where: str | None) -> ConfigError:
     """The first of pydantic's complaints in a user's words."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    first, *others = error.errors()
+    key = _setting(first)
+    if isinstance(first["input"], str):  # of a number or a word, the word was meant
+        words = (other for other in others if _setting(other) == key and other["type"] == "literal_error")
+        first = next(words, first)
     if first["type"] == "extra_forbidden":
         part = key.split(".")[0]
         known = [name for name in _known_keys() if name.startswith(f"{part}.")] or list(Recipe.model_fields)
@@ -276,3 +282,9 @@ def _explained(error: ValidationError, where: str | None) -> ConfigError:
     if first["type"] == "literal_error":
         remedy = nearest(str(first["input"]), re.findall(r"'([^']*)'", first["ctx"]["expected"]))
     return ConfigError(f"{key}={first['input']!r} cannot work.", where=where, remedy=remedy)
+
+
+def _setting(complaint: Mapping[str, Any]) -> str:
+    """The setting that is complained of, without which of its kinds of value did not fit."""
+    key = ".".join(str(part) for part in complaint["loc"])
+    return next((name for name in _known_keys() if key.startswith(f"{name}.")), key)

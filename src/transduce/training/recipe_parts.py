@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -120,8 +120,9 @@ class DecodingRecipe(RecipePart):
 
     beam: int = Field(default=4, ge=1, le=64)
     """Hypotheses kept while searching."""
-    alpha: float = Field(default=0.6, ge=-10, le=10)
-    """α of the paper's length penalty: larger values make longer translations."""
+    alpha: Annotated[float, Field(ge=-10, le=10)] | Literal["auto"] = 0.6
+    """α of the paper's length penalty: larger values make longer translations. auto chooses it on the dev set when
+    training is done: models of little text tend to leave things out."""
     mbr: bool = False
     """Take, of the hypotheses, the one that the others agree with most; pays for models of little text, with a beam of
     8 or more."""
@@ -130,7 +131,7 @@ class DecodingRecipe(RecipePart):
         """The fields of a model's description that say so."""
         differing = {"beam": self.beam, "alpha": self.alpha}
         usual = DecodingRecipe()
-        decoding = {name: value for name, value in differing.items() if value != getattr(usual, name)}
+        decoding = {name: value for name, value in differing.items() if value not in ("auto", getattr(usual, name))}
         return {"decoding": decoding, "mbr": self.mbr}
 
 
