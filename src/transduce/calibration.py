@@ -24,6 +24,8 @@ ALPHAS = (0.6, 0.8, 1.0, 1.2, 1.4)
 ends its search early, would bear 2 and more; PyTorch's search goes on and writes half as much again (docs/log.md)."""
 WORTH = 0.1
 """BLEU that a larger one must give to be chosen, on a thousand sentences: less is chance."""
+LEAST = 5.0
+"""BLEU from which a length can be asked for: a model that has learned less than that repeats itself, for minutes."""
 
 Texts = Sequence[str]
 
@@ -33,8 +35,9 @@ def choose_length_penalty(
 ) -> tuple[Bundle, dict[float, float]]:
     """Give a model, in its directory, the length penalty that it translates a dev set best with.
 
-    That is the smallest α of those tried that none is better than by more than chance. Returns the model and the BLEU
-    of each, which its scores.json gets too. `to` is as in `calibrate`.
+    That is the smallest α of those tried that none is better than by more than chance; a model that has hardly learned
+    anything gets the paper's. Returns the model and the BLEU of each, which its scores.json gets too. `to` is as in
+    `calibrate`.
     """
     translator = Translator(bundle)
     quickly = {"guard": False, "approximate": True}  # else a model that has learned nothing yet takes minutes
@@ -46,8 +49,10 @@ def choose_length_penalty(
             for place, translation in zip(places, found, strict=True):
                 written[place] = translation.text
         bleu[alpha] = quick_bleu(written, references)
+        if bleu[alpha] < LEAST:
+            break
     chance = WORTH * (1000 / len(sources)) ** 0.5
-    best = next(alpha for alpha in ALPHAS if bleu[alpha] >= max(bleu.values()) - chance)
+    best = next(alpha for alpha in bleu if bleu[alpha] >= max(bleu.values()) - chance)
     noted = {"sentences": len(sources), "bleu": {str(alpha): round(value, 2) for alpha, value in bleu.items()}}
     with storage_errors(bundle.path):
         return bundle.penalised(best, noted), bleu

@@ -49,6 +49,11 @@ def test_the_dev_set_chooses(bundle: Bundle, sources: list[str], wanted: float) 
     assert scores == before
 
 
+def test_a_model_that_has_learned_nothing_is_asked_once(bundle: Bundle, sources: list[str]) -> None:
+    chosen, bleu = choose_length_penalty(bundle, sources, ["Unsinn"] * len(sources))
+    assert (chosen.config.decoding["alpha"], list(bleu)) == (0.6, [0.6])
+
+
 def test_recipes_by_size_let_the_dev_set_choose_and_the_papers_do_not() -> None:
     for name, alpha in (("small-corpus", "auto"), ("medium-corpus", "auto"), ("paper-base", 0.6), ("paper-big", 0.6)):
         recipe = find_recipe(name)
