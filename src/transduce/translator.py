@@ -74,14 +74,15 @@ class Translator:
         Models `beside` it have a say in every word (an ensemble): those of the same training text and vocabulary, such
         as one of another seed. PyTorch runs them. The attention shown is the first one's.
         """
-        bundle = Bundle.open(find_model(model))
-        return cls(bundle, engine, shortlist) if not beside else cls.together(bundle, beside, engine, shortlist)
+        return cls.together(Bundle.open(find_model(model)), beside, engine, shortlist)
 
     @classmethod
     def together(
         cls, bundle: Bundle, beside: Sequence[str | Path], engine: EngineName = "auto", shortlist: bool = False
     ) -> Translator:
-        """A model with others beside it, see `load`."""
+        """A model with others beside it, if there are any; see `load`."""
+        if not beside:
+            return cls(bundle, engine, shortlist)
         if shortlist or engine not in ("auto", "torch"):
             asked = "a shortlist" if shortlist else engine
             raise ConfigError(f"an ensemble is run by PyTorch, without {asked}.", remedy="Leave that out.")
@@ -157,11 +158,11 @@ class Translator:
             return self.score([source], [target], to)[0]
         if isinstance(source, str) or isinstance(target, str) or len(source) != len(target):
             raise InputError("sources and targets are not as many.", remedy="Give one target for each source.")
+        from transduce.engines.ensemble_engine import EnsembleEngine
+
         language = self._language(to)
         sources = self.vocabularies.encode_sources(source, language)
         targets = self.vocabularies.target.encode_batch(target)
-        from transduce.engines.ensemble_engine import EnsembleEngine
-
         engine = self.engine if isinstance(self.engine, EnsembleEngine) else self.torch_engine
         return engine.score(sources, targets, self.vocabularies.start(language))
 

@@ -119,10 +119,7 @@ def translate(
             glossary=glossary,
         )
         return
-    if beside:
-        translator = Translator.together(bundle, beside, engine, shortlist)
-    else:
-        translator = Translator(bundle, engine, shortlist)
+    translator = Translator.together(bundle, beside or [], engine, shortlist)
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
     options |= {"glossary": Glossary.read(glossary)} if glossary is not None else {}
     lines, count = _lines(text, input_file)
