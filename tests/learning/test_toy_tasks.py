@@ -38,6 +38,9 @@ def test_digits_are_learned_to_99_percent(
     assert report["bleu"] > 98
     assert report["chrf"] > 98
     assert "version:" in report["signature"]["bleu"]
+    # Where all lengths are right already, the paper's penalty stays; all that were tried are told.
+    assert "Length penalty α 0.6: BLEU" in trained.stdout
+    assert len(json.loads((model / "scores.json").read_text())["length_penalty"]["bleu"]) == 5
     # Nearly all is right, and the model has learned on its dev set that it can be trusted.
     assert "Confidence is off by" in trained.stdout
     assert report["calibration"]["error"] < 0.02
