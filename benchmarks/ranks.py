@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 SIZES = {
-    "small": ["--recipe", "small-corpus", "training.batch_tokens=4096"],
+    "small": ["--recipe", "small-corpus", "training.batch_tokens=4096", "training.optimizer=adam"],
     "medium": ["--recipe", "medium-corpus", "training.batch_tokens=4096", "training.optimizer=adam"],
     "base": ["--recipe", "paper-base", "tokenizer.vocab_size=8000", "training.batch_tokens=4096"],
 }

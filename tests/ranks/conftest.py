@@ -18,7 +18,7 @@ from torch import Tensor
 SETTINGS = [
     "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=32", "model.d_ff=64", "model.dropout=0.0",
     "tokenizer.vocab_size=300", "training.batch_tokens=256", "training.validate_every=10",
-    "training.checkpoint_every=10",
+    "training.checkpoint_every=10", "training.optimizer=adam", "training.cooldown=0.0", "data.variants=0.0",
     "training.rate=0.005", "training.warmup=10",
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from transduce.training.events import (
     Averaged,
+    Cooling,
     Event,
     Finished,
     Halved,
@@ -55,6 +56,7 @@ class TrainingDisplay:
         self._loss: float | None = None
         self._tokens = 0
         self._first_seconds: float | None = None
+        self._cooled_by = 0
         self._score = "BLEU –"
 
     @contextmanager
@@ -118,6 +120,11 @@ class TrainingDisplay:
                 else "nothing is new"
             )
             self.say(f"Starts from {event.model}: {event.taken} tensors taken over, {new}")
+        elif isinstance(event, Cooling):
+            self._cooled_by = event.until
+            self.console.print(
+                f"step {event.step:,}: nothing gets better, so the cooldown begins early, up to step {event.until:,}"
+            )
         elif isinstance(event, Halved):
             lost = f", {event.left_out} pairs left out" if event.left_out else ""
             self.console.print(
@@ -153,6 +160,7 @@ class TrainingDisplay:
             event.step / budget.steps if budget.steps else 0.0,
             event.epoch / budget.epochs if budget.epochs else 0.0,
             event.seconds / 60 / budget.minutes if budget.minutes else 0.0,
+            event.step / self._cooled_by if self._cooled_by else 0.0,
         ]
         return min(1.0, max(shares))
 

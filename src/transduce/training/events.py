@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "Averaged",
+    "Cooling",
     "Event",
     "Finished",
     "Halved",
@@ -79,6 +80,15 @@ class Averaged:
 
 
 @dataclass(frozen=True)
+class Cooling:
+    """Nothing has got better for long, so the cooldown begins early."""
+
+    step: int
+    until: int
+    """The step at which the rate will be zero, and training ends."""
+
+
+@dataclass(frozen=True)
 class Skipped:
     """A step was not taken, for a reason in words."""
 
@@ -147,4 +157,4 @@ class Finished:
     """False if it was stopped from outside and can go on."""
 
 
-Event = Stepped | Validated | Averaged | Skipped | Halved | Saved | Started | Transferred | Resumed | Finished
+Event = Stepped | Validated | Averaged | Cooling | Skipped | Halved | Saved | Started | Transferred | Resumed | Finished

@@ -24,6 +24,7 @@ from transduce.training.average import MovingAverage, Snapshots, carrying
 from transduce.training.checkpoint import Checkpoint, CheckpointStore
 from transduce.training.events import (
     Averaged,
+    Cooling,
     Event,
     Finished,
     Halved,
@@ -293,6 +294,8 @@ class Trainer(Generic[Batch]):
         progress = self.progress
         # All ranks go by the leader's clock, and stop when one of them is asked to.
         progress.seconds, asked = self.ranks.total(progress.seconds * self.ranks.leads, self.should_stop())
+        if progress.cool_early(self.budget, self.recipe.patience, self.recipe.cooldown):
+            self.emit(Cooling(progress.step, progress.cooled_by))
         if (reason := progress.reason_to_end(self.budget, self.recipe.patience)) is not None:
             return Finished(progress.step, reason, complete=True)
         return Finished(progress.step, "stopped; run the same command to go on", False) if asked else None
@@ -348,6 +351,8 @@ class Trainer(Generic[Batch]):
         torch.set_rng_state(tensors["random"])
         self._saved = self._values()
         self.emit(Resumed(self.progress.step, [str(path) for path in damaged]))
+        if self.progress.cooled_by:
+            self.emit(Cooling(self.progress.step, self.progress.cooled_by))
 
     def _newest_checkpoint(self) -> tuple[Checkpoint | None, list[Path]]:
         """The one that the leader finds, on all ranks."""

@@ -108,7 +108,7 @@ class TrainingRecipe(RecipePart):
     metric: Literal["auto", "bleu", "chrf", "loss", "accuracy", "f1"] = "auto"
     """What decides which weights are best, on the dev set; auto is what suits the task."""
     patience: int = Field(default=10, ge=0)
-    """Validations without a better score before training ends; 0 is never."""
+    """Validations without a better score before training ends, or a cooldown begins early; 0 is never."""
     compile: bool = False
     """Compile the model with PyTorch's compiler first: minutes that can pay on a GPU (untested), not on a CPU."""
     seed: int = Field(default=1, ge=0)

@@ -11,8 +11,13 @@ from transduce.training.recipe import Recipe
 
 __all__ = ["find_recipe", "recipe_for", "recipe_names"]
 
-MEDIUM_FROM = 50_000
-"""Pairs from which a corpus is no longer small."""
+BY_SIZE = (
+    (20_000, "tiny-corpus", "much dropout and variants of every pair, against learning by heart"),
+    (100_000, "small-corpus", "a small model, and dropout against learning by heart"),
+    (500_000, "medium-corpus", "a model that a laptop trains in an hour"),
+)
+"""Of how many pairs a corpus has fewer, its recipe, and why."""
+LARGEST = "large-corpus", "a model with room for them, which takes hours"
 
 
 def recipe_names() -> list[str]:
@@ -33,9 +38,8 @@ def find_recipe(name: str) -> Recipe:
 
 def recipe_for(pairs: int) -> tuple[str, str]:
     """The name of the recipe for a corpus of so many pairs, and the reason in words."""
-    if pairs < MEDIUM_FROM:
-        return "small-corpus", f"{pairs:,} pairs: a small vocabulary and more dropout, against learning by heart"
-    return "medium-corpus", f"{pairs:,} pairs: a model that a laptop trains in an hour"
+    name, reason = next(((name, why) for limit, name, why in BY_SIZE if pairs < limit), LARGEST)
+    return name, f"{pairs:,} pairs: {reason}"
 
 
 def _folder() -> Path:

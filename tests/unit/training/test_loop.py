@@ -14,7 +14,7 @@ from torch import nn
 from transduce.errors import ModelError
 from transduce.model.dropout import Dropout
 from transduce.training.checkpoint import CheckpointStore
-from transduce.training.events import Event, Finished, Resumed, Skipped, Stepped, Validated
+from transduce.training.events import Cooling, Event, Finished, Resumed, Skipped, Stepped, Validated
 from transduce.training.loop import Trainer
 from transduce.training.loss import LossSum
 from transduce.training.recipe import Budget, TrainingRecipe
@@ -239,6 +239,38 @@ def test_training_ends_when_nothing_improves(make: Make) -> None:
 
     finished = make("run", task=Stuck(), steps=1000, patience=2).run()
     assert finished == Finished(30, "no better score in 2 validations", complete=True)
+
+
+def test_with_a_cooldown_patience_begins_it_early_and_it_keeps_its_share(make: Make) -> None:
+    """Nothing improves after step 10; 30 steps have passed then, which are to be three fifths of the run."""
+
+    class Stuck(Regression):
+        def validate(self) -> Validation:
+            return Validation({}, 1.0, [])
+
+    settings: dict[str, Any] = {"steps": 1000, "patience": 2, "cooldown": 0.4}
+    whole = make("whole", task=Stuck(), **settings)
+    assert whole.run() == Finished(50, "nothing got better, and the rate has fallen to zero", complete=True)
+    assert events(whole, Cooling) == [Cooling(30, until=50)]
+    rates = [event.rate for event in events(whole, Stepped)]
+    assert rates[:31] == pytest.approx([0.01] * 31)
+    assert rates[31:] == pytest.approx([0.01 * left / 20 for left in range(19, 0, -1)])
+
+    make("cut", task=Stuck(), stop_at=37, **settings).run()
+    again = make("cut", task=Stuck(), **settings)
+    assert again.run().step == 50
+    assert events(again, Cooling) == [Cooling(37, until=50)]
+    assert [event.rate for event in events(again, Stepped)] == rates[37:]
+
+
+def test_patience_ends_a_run_that_is_cooling_down_already(make: Make) -> None:
+    class Stuck(Regression):
+        def validate(self) -> Validation:
+            return Validation({}, 1.0, [])
+
+    trainer = make("run", task=Stuck(), steps=50, patience=2, cooldown=0.5)
+    assert trainer.run() == Finished(30, "no better score in 2 validations", complete=True)
+    assert events(trainer, Cooling) == []
 
 
 @pytest.mark.parametrize("steps", [3, 17])
