@@ -126,6 +126,7 @@ class TranslationLesson:
         search = self.recipe.decoding
         chosen = "the length penalty that suited the dev set best (config.json)"
         penalty = chosen if search.alpha == "auto" else f"length penalty gnmt {search.alpha}"
+        found = f"with beam {search.beam} and {penalty}" if search.beam > 1 else "greedily"
         return _card(
             name,
             f"A translation model, {direction}, trained with transduce.",
@@ -133,7 +134,7 @@ class TranslationLesson:
             "not seen.",
             f"Dev set, greedy: BLEU {scores['bleu']:.1f}, chrF {scores['chrf']:.1f}, perplexity "
             f"{scores['perplexity']:.2f}.",
-            f"Decodes with beam {search.beam} and {penalty} unless told otherwise"
+            f"Decodes {found} unless told otherwise"
             + ("; of the hypotheses, it takes the one that the others agree with most." if search.mbr else "."),
         )
 
