@@ -23,6 +23,7 @@ SETTINGS = [
     "model.dropout=0.1", "tokenizer.vocab_size=320", "tokenizer.shared=false", "tokenizer.language_tags=true",
     'tokenizer.protected=["<br>","{name}"]', "tokenizer.dropout=0.1", "training.word_dropout=0.1",
     "training.batch_tokens=400", "training.validate_every=100", "training.checkpoint_every=4",
+    "training.cooldown=0",  # which would follow the budget, and so be another one for each part
 ]  # fmt: skip
 
 
