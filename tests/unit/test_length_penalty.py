@@ -55,7 +55,8 @@ def test_a_model_that_has_learned_nothing_is_asked_once(bundle: Bundle, sources:
 
 
 def test_recipes_by_size_let_the_dev_set_choose_and_the_papers_do_not() -> None:
-    for name, alpha in (("small-corpus", "auto"), ("medium-corpus", "auto"), ("paper-base", 0.6), ("paper-big", 0.6)):
+    by_size = [(f"{size}-corpus", "auto") for size in ("tiny", "small", "medium", "large")]
+    for name, alpha in (*by_size, ("paper-base", 0.6), ("paper-big", 0.6)):
         recipe = find_recipe(name)
         assert recipe.decoding.alpha == alpha
         assert "alpha" not in recipe.decoding.described()["decoding"]

@@ -232,22 +232,20 @@ def test_the_average_is_validated_and_the_best_is_kept(make: Make) -> None:
     assert best.better
 
 
-def test_training_ends_when_nothing_improves(make: Make) -> None:
-    class Stuck(Regression):
-        def validate(self) -> Validation:
-            return Validation({}, 1.0, [])
+class Stuck(Regression):
+    """Never gets better."""
 
+    def validate(self) -> Validation:
+        return Validation({}, 1.0, [])
+
+
+def test_training_ends_when_nothing_improves(make: Make) -> None:
     finished = make("run", task=Stuck(), steps=1000, patience=2).run()
     assert finished == Finished(30, "no better score in 2 validations", complete=True)
 
 
 def test_with_a_cooldown_patience_begins_it_early_and_it_keeps_its_share(make: Make) -> None:
-    """Nothing improves after step 10; 30 steps have passed then, which are to be three fifths of the run."""
-
-    class Stuck(Regression):
-        def validate(self) -> Validation:
-            return Validation({}, 1.0, [])
-
+    """After 30 steps two validations in a row were no better; these are to be three fifths of the run."""
     settings: dict[str, Any] = {"steps": 1000, "patience": 2, "cooldown": 0.4}
     whole = make("whole", task=Stuck(), **settings)
     assert whole.run() == Finished(50, "nothing got better, and the rate has fallen to zero", complete=True)
@@ -264,10 +262,6 @@ def test_with_a_cooldown_patience_begins_it_early_and_it_keeps_its_share(make: M
 
 
 def test_patience_ends_a_run_that_is_cooling_down_already(make: Make) -> None:
-    class Stuck(Regression):
-        def validate(self) -> Validation:
-            return Validation({}, 1.0, [])
-
     trainer = make("run", task=Stuck(), steps=50, patience=2, cooldown=0.5)
     assert trainer.run() == Finished(30, "no better score in 2 validations", complete=True)
     assert events(trainer, Cooling) == []
