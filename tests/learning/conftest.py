@@ -15,7 +15,7 @@ import pytest
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 SMALL_MODEL = [
     "model.encoder_layers=2", "model.decoder_layers=2", "model.d_model=64", "model.d_ff=256", "model.dropout=0",
-    "tokenizer.vocab_size=300", "training.batch_tokens=512", "training.rate=0.002", "training.warmup=200",
+    "tokenizer.vocab_size=300", "training.batch_tokens=512", "training.rate=0.006", "training.warmup=100",
     "training.average_decay=0.99", "training.validate_every=250",
 ]  # fmt: skip
 

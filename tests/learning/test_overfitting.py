@@ -13,7 +13,7 @@ PAIRS = 2_000
 SETTINGS = [
     "model.encoder_layers=2", "model.decoder_layers=2", "model.d_model=128", "model.d_ff=256", "model.heads=4",
     "model.dropout=0", "tokenizer.vocab_size=2000", "training.label_smoothing=0", "training.batch_tokens=1024",
-    "training.rate=0.002", "training.warmup=100", "training.average_decay=0.9", "training.metric=loss",
+    "training.rate=0.006", "training.warmup=50", "training.average_decay=0.9", "training.metric=loss",
     "training.validate_every=250", "data.variants=0", "decoding.alpha=0.6",
 ]  # fmt: skip
 
@@ -30,7 +30,7 @@ def test_two_thousand_pairs_are_learned_by_heart(transduce: Callable[..., Any], 
     german.write_text("".join(f"{line}\n" for line in by_source.values()), encoding="utf-8")
     model = tmp_path / "model"
     dev = ["--dev-source", english, "--dev-target", german]
-    trained = transduce("train", english, german, *dev, "-o", model, "--steps", 250, *SETTINGS)
+    trained = transduce("train", english, german, *dev, "-o", model, "--steps", 150, *SETTINGS)
     assert "2,000 pairs to train on, 2,000 to measure on" in trained.stdout
     assert "skipped" not in trained.stdout  # nothing of an ordinary training is taken for a loss spike
     report = json.loads(transduce("evaluate", model, english, german, "--json").stdout)
