@@ -29,11 +29,11 @@ recipe: small-corpus
 settings: [
   model.encoder_layers=1, model.decoder_layers=1, model.d_model=32, model.d_ff=64, tokenizer.vocab_size=300,
   training.batch_tokens=256, training.warmup=20, training.average_decay=0.9,
-  training.validate_every=200, training.checkpoint_every=20]
+  training.validate_every=80, training.checkpoint_every=20]
 variants:
   base:
   no dropout: model.dropout=0
-budget: {steps: 400}
+budget: {steps: 160}
 measure: {beam: 1, tokenize: none}
 """
 
@@ -96,7 +96,7 @@ def test_a_killed_experiment_goes_on_where_it_was(experiment: Path) -> None:
         found = [event for event in events(experiment, name) if event["event"] in ("Started", "Resumed", "Finished")]
         begun = [event["event"] for event in found if event["event"] != "Finished"]
         assert begun == ["Started", "Resumed"] or (name not in saved and set(begun) == {"Started"})
-        assert found[-1] == found[-1] | {"event": "Finished", "step": 400, "complete": True}
+        assert found[-1] == found[-1] | {"event": "Finished", "step": 160, "complete": True}
 
 
 def test_every_run_has_a_row_with_what_made_it(experiment: Path) -> None:
@@ -105,7 +105,7 @@ def test_every_run_has_a_row_with_what_made_it(experiment: Path) -> None:
     assert len(lines) == len(rows) == 2
     assert [rows[name]["overrides"] for name in ("base", "no dropout")] == [[], ["model.dropout=0"]]
     for row in rows.values():
-        assert row["steps"] == 400
+        assert row["steps"] == 160
         assert row["seed"] == 1
         assert 0 < row["cpu_minutes"] < 10
         assert "tok:none" in row["signature"]["bleu"]
@@ -126,9 +126,9 @@ def test_scores_are_those_of_the_translations_that_are_kept(experiment: Path) ->
 
 def test_what_was_trained_for_longer_is_not_taken_for_a_shorter_run(experiment: Path) -> None:
     log = experiment / "out" / "runs" / "base-1" / "log.jsonl"
-    assert has_gone_beyond(log, Budget(steps=399))
+    assert has_gone_beyond(log, Budget(steps=159))
     assert has_gone_beyond(log, Budget(epochs=1))
-    assert not has_gone_beyond(log, Budget(steps=400))
+    assert not has_gone_beyond(log, Budget(steps=160))
     assert not has_gone_beyond(log, Budget(minutes=30))
     assert not has_gone_beyond(log.with_name("none"), Budget(steps=1))
 
@@ -153,7 +153,7 @@ def test_the_report_can_be_had_at_any_time(experiment: Path, capsys: pytest.Capt
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert [variant["name"] for variant in data] == ["base", "no dropout"]
     for variant in data:
-        assert [point["step"] for point in variant["runs"][0]["points"]] == [200, 400]
+        assert [point["step"] for point in variant["runs"][0]["points"]] == [80, 160]
 
 
 def test_it_trains_on_so_many_pairs_of_the_corpus_as_asked_for(experiment: Path) -> None:
@@ -168,7 +168,7 @@ def test_it_trains_on_so_many_pairs_of_the_corpus_as_asked_for(experiment: Path)
         (("model.dropout=0", "model.droput=0"), "Did you mean 'dropout'?"),
         (("measure:", "mesure:"), "Did you mean 'measure'?"),
         (("beam: 1", "beams: 1"), "Did you mean 'beam'?"),
-        (("budget: {steps: 400}", "budget: {}"), "the budget is empty"),
+        (("budget: {steps: 160}", "budget: {}"), "the budget is empty"),
         (("dev: [dev.src, dev.tgt]\n", ""), "the files to measure on are missing"),
         (("pairs: 200", "pairs: 2000"), "the corpus has 300 pairs, not 2,000"),
         (("test.src", "text.src"), "no such file"),
