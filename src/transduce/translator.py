@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from transduce.bundle import Bundle, find_model
+from transduce.engines.choice import chosen_engine
 from transduce.errors import BundleError, ConfigError, InputError, nearest
 from transduce.guards import Glossary
 from transduce.guards.draft import Assembly, Draft
 from transduce.guards.guard import Guard
 from transduce.guards.parts import find_parts
 from transduce.guards.rounds import Sentences
+from transduce.ranking import Candidates, Consensus, Ranking, WayBack, check_way_back
 from transduce.text import normalise
 from transduce.text.languages import Direction, same_language
 from transduce.text.sentences import Segment, segments
@@ -50,11 +52,19 @@ class Translator:
         shortlist: bool = False,
         *,
         threads: int | None = None,
+        back: Translator | None = None,
     ) -> None:
-        """With so many `threads` of CTranslate2, else a core each; given, what is written does not depend on them."""
-        self.bundle = bundle
+        """With so many `threads` of CTranslate2, else a core each; given, what is written does not depend on them.
+
+        `back` is a translator of the other direction, which has a say; see `load`.
+        """
+        self.bundle, self.back = bundle, back
         self.vocabularies = bundle.vocabularies()
-        self.engine = self._chosen(engine, shortlist, threads) if isinstance(engine, str) else engine
+        if back is not None:
+            check_way_back(bundle, back.bundle)
+        if isinstance(engine, str):
+            engine = chosen_engine(bundle, self.vocabularies, engine, lambda: self.torch_engine, shortlist, threads)
+        self.engine = engine
 
     @classmethod
     def load(
@@ -64,6 +74,7 @@ class Translator:
         shortlist: bool = False,
         *,
         beside: Sequence[str | Path] = (),
+        back: str | Path | None = None,
     ) -> Translator:
         """Load a built-in model by name, such as "en-de", or a model directory, such as "my-model" or "./en-de".
 
@@ -73,22 +84,32 @@ class Translator:
 
         Models `beside` it have a say in every word (an ensemble): those of the same training text and vocabulary, such
         as one of another seed. PyTorch runs them. The attention shown is the first one's.
+
+        A model that leads `back`, such as "de-en" for "en-de", is asked how likely the source is given each hypothesis
+        of the beam: what was left out or made up shows there.
         """
-        return cls.together(Bundle.open(find_model(model)), beside, engine, shortlist)
+        return cls.together(Bundle.open(find_model(model)), beside, engine, shortlist, back)
 
     @classmethod
     def together(
-        cls, bundle: Bundle, beside: Sequence[str | Path], engine: EngineName = "auto", shortlist: bool = False
+        cls,
+        bundle: Bundle,
+        beside: Sequence[str | Path],
+        engine: EngineName = "auto",
+        shortlist: bool = False,
+        back: str | Path | None = None,
     ) -> Translator:
-        """A model with others beside it, if there are any; see `load`."""
+        """A model with others beside it and one that leads back, if there are any; see `load`."""
+        other = None if back is None else cls.load(back)
         if not beside:
-            return cls(bundle, engine, shortlist)
+            return cls(bundle, engine, shortlist, back=other)
         if shortlist or engine not in ("auto", "torch"):
             asked = "a shortlist" if shortlist else engine
             raise ConfigError(f"an ensemble is run by PyTorch, without {asked}.", remedy="Leave that out.")
         from transduce.engines.ensemble_engine import EnsembleEngine
 
-        return cls(bundle, EnsembleEngine([bundle, *(Bundle.open(find_model(each)) for each in beside)]))
+        bundles = [bundle, *(Bundle.open(find_model(each)) for each in beside)]
+        return cls(bundle, EnsembleEngine(bundles), back=other)
 
     @classmethod
     def between(cls, source: str, target: str, engine: EngineName = "auto") -> Translator:
@@ -190,7 +211,7 @@ class Translator:
         model = self.torch_engine.model
         check_length(model, "text", len(source) + 1)
         if target is None:
-            written = self._written(source, self._options(options, language))
+            written = self._written(text, source, self._options(options, language))
         else:
             written = [*self.vocabularies.target.encode(target), EOS]
         config = self.bundle.config
@@ -246,7 +267,7 @@ class Translator:
         """
         language = self._language(to)
         decoding = self._options(options, language)
-        consensus = self._consensus(mbr, decoding)
+        ranking = self._ranking(mbr, decoding)
         active = guard and decoding.brackets is None
         # It was learned from what this model finds likely among all words: of anything else it says nothing.
         comparable = self.engine.calibrated and not decoding.sampling
@@ -269,7 +290,7 @@ class Translator:
                 items += [space] if space else []
                 prefix = [] if given else prefix
             assemblies.append(Assembly(items))
-        return Sentences(assemblies, self.vocabularies, language, guards, consensus)
+        return Sentences(assemblies, self.vocabularies, language, guards, ranking)
 
     def _segments(self, text: str, whole_parts: bool) -> list[Segment]:
         """The sentences of a text; what must survive is never cut."""
@@ -299,67 +320,28 @@ class Translator:
 
         return finish
 
-    def _chosen(self, engine: EngineName, shortlist: bool, threads: int | None) -> Engine:
-        compiled = self.path / "ctranslate2"
-        if shortlist and engine not in ("auto", "ctranslate2"):
-            name = "ONNX Runtime" if engine == "onnx" else "PyTorch"
-            raise ConfigError(
-                f"{name} knows no shortlist.", remedy="Choose another engine, or leave the shortlist out."
-            )
-        if engine == "auto":
-            engine = "ctranslate2" if shortlist or compiled.is_dir() else "torch" if self.bundle.has_weights else "onnx"
-        if engine == "torch":
-            return self.torch_engine
-        if engine == "torch-int8":
-            from transduce.engines.torch_engine import TorchEngine
-
-            return TorchEngine(self.bundle.model(), int8=True)
-        if engine == "onnx":
-            exported = self._made_for("onnx", "ONNX Runtime")
-            from transduce.engines.onnx_engine import OnnxEngine
-
-            return OnnxEngine(exported)
-        self._made_for("ctranslate2", "CTranslate2")
-        from transduce.engines.ctranslate2_engine import CTranslate2Engine
-
-        alone = not self.bundle.has_weights
-        return CTranslate2Engine(
-            compiled,
-            self.vocabularies,
-            lambda: self.torch_engine,
-            shortlist,
-            workers=threads,
-            alone=alone,
-            shares=threads is None,
-        )
-
-    def _made_for(self, tool: str, name: str) -> Path:
-        """The folder of the model that holds it in another tool's format."""
-        path = self.path / tool
-        if not path.is_dir():
-            raise BundleError(
-                f"the model is not compiled for {name}.",
-                where=str(self.path),
-                remedy=f"Run: transduce export {self.path} --to {tool} -o {path}",
-            )
-        return path
-
-    def _consensus(self, asked: bool | None, decoding: DecodingOptions) -> bool:
-        """Whether hypotheses are asked for what they agree on: as asked, else as the model has it."""
+    def _ranking(self, mbr: bool | None, decoding: DecodingOptions) -> Ranking | None:
+        """What chooses among hypotheses: the way back; consensus, as asked or as the model has it; or their score."""
         several = (decoding.n_best if decoding.sampling else decoding.beam) > 1
-        if asked and not several:
-            raise ConfigError("mbr=True needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
-        return several and (self.bundle.config.mbr if asked is None else asked)
+        for asked, what in ((mbr, "mbr=True"), (self.back is not None, "the way back")):
+            if asked and not several:
+                raise ConfigError(f"{what} needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
+        if self.back is not None:
+            if mbr:
+                raise ConfigError("mbr=True and the way back choose differently.", remedy="Leave out one of them.")
+            source = self.bundle.config.source_language if self.back.bundle.config.target_languages else None
+            return WayBack(self.back.engine, self.back.vocabularies, self.back._language(source))
+        return Consensus() if several and (self.bundle.config.mbr if mbr is None else mbr) else None
 
-    def _written(self, source: list[int], options: DecodingOptions) -> list[int]:
-        """What is written of one source, ids in and ids out: what `translate` shows, before it is guarded."""
-        if not self._consensus(None, options):
-            return self.engine.decode([source], options)[0][0].tokens
-        from transduce.evaluation.consensus import by_consensus
-
-        found = self.engine.decode([source], options.replace(n_best=options.beam))[0]
+    def _written(self, text: str, source: list[int], options: DecodingOptions) -> list[int]:
+        """What is written of one source, as ids: what `translate` shows, before it is guarded."""
+        ranking = self._ranking(None, options)
+        found = self.engine.decode([source], options.replace(n_best=options.beam) if ranking else options)[0]
+        if ranking is None:
+            return found[0].tokens
         texts = self.vocabularies.target.decode_batch(each.tokens for each in found)
-        return found[by_consensus(texts, [each.score for each in found])[0]].tokens
+        ((best, *_),) = ranking.orders([Candidates(text, texts, [each.score for each in found], options.sampling)])
+        return found[best].tokens
 
     def _options(self, overrides: dict[str, Any], language: str | None) -> DecodingOptions:
         """The model's own decoding defaults, changed as asked; padding, tags and the like are never written."""

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from transduce.decoding import DecodingOptions
+from transduce.engines.ctranslate2_engine import POSITIONS, CTranslate2Engine
 from transduce.engines.torch_engine import TorchEngine
 from transduce.errors import ConfigError
 from transduce.interop.ctranslate2 import compile_model
@@ -88,6 +89,25 @@ def test_a_model_of_two_vocabularies_and_a_tag_is_ours_too(tmp_path: Path) -> No
             assert result.log_probs == pytest.approx(each.token_scores, abs=1e-3)
         scores.append([each.log_probability for each in ours])
     assert all(abs(german - french) > 1e-3 for german, french in zip(*scores, strict=True))  # the tag is read
+
+
+def test_given_targets_are_scored_as_by_ours(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Also those that are longer than its positions, which ours scores, and those after a start of their own."""
+    model = make(tokenizer, tying="none")
+    vocabularies = Vocabularies(tokenizer, tokenizer)
+    compile_model(model, vocabularies, tmp_path / "compiled", "float32")
+    ours = TorchEngine(model)
+    engine = CTranslate2Engine(tmp_path / "compiled", vocabularies, lambda: ours)
+    sources = tokenizer.encode_batch(LINES)
+    targets = [*reversed(sources[1:]), sources[0] * (1 + POSITIONS // len(sources[0]))]
+    for start in ([], sources[3][:1]):
+        for mine, theirs in zip(
+            ours.score(sources, targets, start), engine.score(sources, targets, start), strict=True
+        ):
+            assert theirs.tokens == mine.tokens
+            assert theirs.token_scores == pytest.approx(mine.token_scores, abs=1e-3)
+            assert theirs.log_probability == pytest.approx(mine.log_probability, abs=1e-1)
+            assert theirs.score == pytest.approx(mine.score, abs=1e-2)
 
 
 def test_int8_is_smaller_and_leaves_our_model_alone(tokenizer: Tokenizer, tmp_path: Path) -> None:

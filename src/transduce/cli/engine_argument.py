@@ -8,7 +8,7 @@ import typer
 
 from transduce.engines.engine import EngineName
 
-__all__ = ["BesideOption", "EngineOption"]
+__all__ = ["BackOption", "BesideOption", "EngineOption"]
 
 EngineOption = Annotated[
     EngineName,
@@ -20,5 +20,13 @@ BesideOption = Annotated[
         "--with",
         help="Another model of the same vocabulary, such as one of another seed, that has a say in every word: an "
         "ensemble. Better, and slower: PyTorch runs it. Several --with are several more.",
+    ),
+]
+BackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--back",
+        help="A model of the other direction, such as de-en for en-de: of the hypotheses, take the one from which it "
+        "finds the way back. Better, and slower; --beam 8 gives it more to choose from.",
     ),
 ]

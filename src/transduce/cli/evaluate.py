@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.engine_argument import BesideOption, EngineOption
+from transduce.cli.engine_argument import BackOption, BesideOption, EngineOption
 
 if TYPE_CHECKING:
     from transduce.decoding import Hypothesis
@@ -46,6 +46,7 @@ def evaluate(
     beam: Beam = None,
     mbr: Mbr = None,
     beside: BesideOption = None,
+    back: BackOption = None,
     engine: EngineOption = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +63,7 @@ def evaluate(
     from transduce.cli.parse import measure_trees
 
     bundle = Bundle.open(find_model(model))
-    if beside:
+    if beside or back:
         bundle.require("translation", "text-to-text")
     if bundle.config.task == "parsing":
         measure_trees(bundle, source, 4 if beam is None else beam, as_json)
@@ -75,7 +76,7 @@ def evaluate(
     from transduce.evaluation import evaluate as measure
 
     found, sources, references = _translated(
-        [model], source, reference, to, {"beam": beam, "mbr": mbr}, engine, beside or []
+        [model], source, reference, to, {"beam": beam, "mbr": mbr}, engine, beside or [], back
     )
     translations = [each.text for each in found[model]]
     with Console(stderr=True).status("Measuring …"):
@@ -176,6 +177,7 @@ def _translated(
     options: dict[str, Any],
     engine: EngineName = "auto",
     beside: Sequence[str] = (),
+    back: str | None = None,
 ) -> tuple[dict[str, list[Translation]], list[str], list[str]]:
     """What each model makes of the sources; the sources and the references."""
     from rich.console import Console
@@ -190,7 +192,7 @@ def _translated(
         with Console(stderr=True).status(f"Loading {path} …"):
             from transduce.translator import Translator
 
-            translator = Translator.load(path, engine, beside=beside)
+            translator = Translator.load(path, engine, beside=beside, back=back)
         letters.add(translator.vocabularies.target.letters)
         with LineProgress(lambda: len(pairs)) as progress:
             for start in range(0, len(pairs), PAIRS_AT_ONCE):

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from transduce.cli.bulk import ClusterOption, ColumnOption, Into, RayAddressOption, WorkersOption
-from transduce.cli.engine_argument import BesideOption, EngineOption
+from transduce.cli.engine_argument import BackOption, BesideOption, EngineOption
 from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def translate(
         ),
     ] = None,
     beside: BesideOption = None,
+    back: BackOption = None,
     engine: EngineOption = "auto",
     shortlist: Annotated[
         bool, typer.Option("--shortlist", help="Try likely words only: faster, if the model has a shortlist.")
@@ -100,8 +101,9 @@ def translate(
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
     into = Into(output, column, workers, engine_cluster, ray_address)
     if into.is_folder(text, input_file):
-        if beside:
-            raise ConfigError("--with is not for a folder.", remedy="Write a file, or leave it out.")
+        if beside or back:
+            asked = "--with" if beside else "--back"
+            raise ConfigError(f"{asked} is not for a folder.", remedy="Write a file, or leave it out.")
         if scores or n_best != 1:
             raise ConfigError(
                 "--scores and --n-best are not for a folder.", remedy="Leave them out; --json tells the confidence."
@@ -119,7 +121,7 @@ def translate(
             glossary=glossary,
         )
         return
-    translator = Translator.together(bundle, beside or [], engine, shortlist)
+    translator = Translator.together(bundle, beside or [], engine, shortlist, back)
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
     options |= {"glossary": Glossary.read(glossary)} if glossary is not None else {}
     lines, count = _lines(text, input_file)

@@ -24,6 +24,8 @@ __all__ = ["POSITIONS", "SHORTLIST", "CTranslate2Engine"]
 
 BATCH_TOKENS = 640
 """Source tokens times beams that a worker decodes at once: many small batches beat few large ones (docs/log.md)."""
+SCORED_TOKENS = 1000
+"""Tokens that a worker scores at once."""
 POSITIONS = 512
 """The longest text of a compiled model, in tokens: CTranslate2 knows the paper's sinusoids only as a table."""
 SHORTLIST = "vmap.txt"
@@ -134,6 +136,32 @@ class CTranslate2Engine(Engine):
             return found
 
         return finish
+
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], start: Sequence[int] = ()
+    ) -> list[Hypothesis]:
+        """How likely the model finds each target (ids without end of sentence, as the sources), in their order."""
+        lengths = [max(len(s), len(start) + len(t)) for s, t in zip(sources, targets, strict=True)]
+        short = [index for index, length in enumerate(lengths) if length < POSITIONS]
+        long = [index for index, length in enumerate(lengths) if length >= POSITIONS]
+        results = self._translator.score_batch(
+            [[self._source_pieces[token] for token in (*sources[index], *self._ends)] for index in short],
+            [[self._target_pieces[token] for token in (*start, *targets[index])] for index in short],
+            max_batch_size=max(SCORED_TOKENS, *lengths, 0) + 1,
+            batch_type="tokens",
+            max_input_length=0,
+            offset=len(start),
+            asynchronous=True,
+        )
+        found: dict[int, Hypothesis] = {}
+        for index, result in zip(short, results, strict=True):
+            scores = list(result.result().log_probs)
+            penalty = length_penalty(float(len(scores)), PLAIN)
+            found[index] = Hypothesis([*targets[index], EOS], sum(scores) / penalty, sum(scores), scores)
+        if long:
+            slowly = self._fallback().score([sources[i] for i in long], [targets[i] for i in long], start)
+            found |= zip(long, slowly, strict=True)
+        return [found[index] for index in range(len(sources))]
 
     def _results(self, sources: list[Sequence[int]], limit: int, options: DecodingOptions) -> list[Any]:
         """CTranslate2's results to come: as many hypotheses as the beam for each source, with log-probabilities.

@@ -28,3 +28,12 @@ class Engine(Protocol):
     def begin(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> Callable[[], list[list[Hypothesis]]]:
         """As `decode`, but what is returned gives the result when called; an engine that can, works meanwhile."""
         return partial(self.decode, sources, options)
+
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], start: Sequence[int] = ()
+    ) -> list[Hypothesis]:
+        """How likely the model finds each target (ids without end of sentence, as the sources), in their order.
+
+        `start` is what the decoder reads before it writes, see `DecodingOptions`.
+        """
+        raise NotImplementedError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from transduce.confidence import Signs
 from transduce.guards.draft import Assembly, Draft, Manner
 from transduce.guards.slots import masked
+from transduce.ranking import Candidates, Ranking
 from transduce.text import Vocabularies, normalise
 from transduce.translation import Translation
 
@@ -26,6 +27,14 @@ class Batch(NamedTuple):
     options: DecodingOptions
 
 
+class Found(NamedTuple):
+    """What was decoded of a sentence: hypotheses and their texts, best first."""
+
+    draft: Draft
+    hypotheses: list[Hypothesis]
+    texts: list[str]
+
+
 class Sentences:
     """The sentences of some texts on their way through an engine.
 
@@ -40,11 +49,11 @@ class Sentences:
         vocabularies: Vocabularies,
         language: str | None,
         guard: Guard,
-        consensus: bool = False,
+        ranking: Ranking | None = None,
     ) -> None:
-        """Of `texts` as a guard has made them; with `consensus`, candidates are ranked by how much they agree."""
+        """Of `texts` as a guard has made them; with a `ranking`, candidates are put in its order."""
         self._texts, self._vocabularies, self._language, self._guard = texts, vocabularies, language, guard
-        self._consensus = consensus
+        self._ranking = ranking
         self._waiting: list[list[Draft]] = []  # drafts of each batch that is wanted
         self._batches = self._ready([draft for text in texts for draft in text.drafts()])
 
@@ -66,21 +75,32 @@ class Sentences:
                 each.tokens for hypotheses in results for each in hypotheses
             )
             texts = iter(map(normalise, written))  # a weak model may write the byte of a line feed
-            for draft, hypotheses in zip(drafts, results, strict=True):
-                mine = [next(texts) for _ in hypotheses]
-                if self._consensus:
-                    from transduce.evaluation.consensus import by_consensus
-
-                    # Samples come as often as they are probable: they count alike.
-                    sampled = batch.options.sampling
-                    order = by_consensus(mine, None if sampled else [each.score for each in hypotheses])
-                    hypotheses, mine = [hypotheses[place] for place in order], [mine[place] for place in order]
+            found = [
+                Found(draft, list(mine), [next(texts) for _ in mine])
+                for draft, mine in zip(drafts, results, strict=True)
+            ]
+            for draft, hypotheses, mine in self._ranked(found, batch.options.sampling):
                 if self._guard.look(draft, hypotheses, mine):
                     again.append(draft)
                 elif draft.pieces is not None:
                     cut.append(draft)
         pieces = [piece for draft in cut if draft.pieces is not None for piece in draft.pieces.drafts()]
         self._batches = self._ready([*again, *pieces])
+
+    def _ranked(self, found: list[Found], sampled: bool) -> list[Found]:
+        """What was found for each sentence, in the ranking's order if there is one."""
+        if self._ranking is None:
+            return found
+        orders = self._ranking.orders(
+            [
+                Candidates(masked(each.draft), each.texts, [one.score for one in each.hypotheses], sampled)
+                for each in found
+            ]
+        )
+        return [
+            Found(draft, [hypotheses[place] for place in order], [texts[place] for place in order])
+            for (draft, hypotheses, texts), order in zip(found, orders, strict=True)
+        ]
 
     def translations(self) -> list[Translation]:
         """The texts' translations, when nothing is wanted any more."""
@@ -120,7 +140,7 @@ class Sentences:
 
     def _batch(self, drafts: list[Draft]) -> Batch:
         options = self._guard.options(drafts[0].manner)
-        if self._consensus and not options.sampling:
+        if self._ranking is not None and not options.sampling:
             options = options.replace(n_best=options.beam)
         if any(draft.prefix for draft in drafts):
             options = options.replace(prefix=[draft.prefix for draft in drafts])

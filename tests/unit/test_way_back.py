@@ -1,0 +1,113 @@
+"""A model of the other direction has a say in which hypothesis is taken; with the models that come along."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transduce.data.builtin import builtin_corpus
+from transduce.errors import ConfigError
+from transduce.evaluation import evaluate
+from transduce.ranking import WAY_BACK_WEIGHT
+from transduce.translator import Translator
+
+SOURCES = [
+    "My sister works in a hospital and my brother is a teacher at the same school that we went to.",
+    "I told him that I had no time, but he did not want to wait until the others were back.",
+    "The old man who lives next door gave me the keys of his car before he left.",
+    "If you had asked me yesterday, I would have said that it was impossible.",
+    "Where is the station?",
+]
+PLAIN = {"guard": False, "beam": 6}
+
+
+@pytest.fixture(scope="module")
+def back() -> Translator:
+    return Translator.load("de-en")
+
+
+@pytest.fixture(scope="module")
+def both() -> Translator:
+    return Translator.load("en-de", back="de-en")
+
+
+def test_it_is_the_best_by_its_own_score_and_by_the_way_back(both: Translator, back: Translator) -> None:
+    """As the equation says, written out here; the way back by PyTorch, of one sentence at a time."""
+    ways = Translator.load("en-de").translate(SOURCES, n_best=6, **PLAIN)
+    chosen = both.translate(SOURCES, **PLAIN)
+    for source, one, other in zip(SOURCES, ways, chosen, strict=True):
+        totals = {}
+        for each in one.alternatives:
+            scored = back.score(each.text, source)
+            totals[each.text] = each.score + WAY_BACK_WEIGHT * scored.log_probability / len(scored.tokens)
+        # Eight bits and 32 do not give the same digits: what is as good as the best counts as the best.
+        assert totals[other.text] == pytest.approx(max(totals.values()), abs=0.05)
+        assert other.score == next(each.score for each in one.alternatives if each.text == other.text)
+    assert [each.text for each in chosen] != [each.text for each in ways]  # it does make a difference
+
+
+def test_of_all_hypotheses_the_best_come_first_and_none_is_lost(both: Translator) -> None:
+    plain = Translator.load("en-de").translate(SOURCES[0], n_best=6, **PLAIN)
+    ranked = both.translate(SOURCES[0], n_best=6, **PLAIN)
+    assert sorted(each.text for each in ranked.alternatives) == sorted(each.text for each in plain.alternatives)
+    assert ranked.alternatives[0].text == both.translate(SOURCES[0], **PLAIN).text
+
+
+def test_translations_get_better(both: Translator) -> None:
+    """Of longer sentences of Tatoeba that neither model has learned from, where something can be left out."""
+    pairs = [pair for pair in builtin_corpus("tatoeba-en-de", "test").pairs() if len(pair.source.split()) >= 12][:150]
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    scores = []
+    for translator in (Translator.load("en-de"), both):
+        texts = [each.text for each in translator.translate(sources, beam=8)]
+        scores.append(evaluate(texts, references, metrics=("chrf",), intervals=False).chrf)
+    assert scores[1] > scores[0]
+
+
+def test_numbers_and_addresses_are_kept_as_without_it(both: Translator) -> None:
+    text = both.translate("See https://example.org/a?b=1 for the 27 rules, or write to a@b.org.").text
+    assert "https://example.org/a?b=1" in text
+    assert "27" in text
+    assert "a@b.org" in text
+
+
+def test_the_lens_shows_what_was_chosen(both: Translator) -> None:
+    for source in SOURCES[:2]:
+        maps = both.attention(source, beam=6)
+        assert maps.text == both.translate(source, **PLAIN).text
+
+
+def test_what_cannot_lead_back_is_refused(both: Translator) -> None:
+    with pytest.raises(ConfigError, match="does not lead back: it translates from en into fr") as refused:
+        Translator.load("en-de", back="en-fr")
+    assert refused.value.where is not None
+    assert refused.value.where.endswith("en-fr")
+    with pytest.raises(ConfigError, match=r"several hypotheses.*beam=4"):
+        both.translate("We", beam=1)
+    with pytest.raises(ConfigError, match="Leave out one of them"):
+        both.translate("We", mbr=True)
+
+
+def test_the_command_needs_no_pytorch_for_it() -> None:
+    program = (
+        "import sys; from transduce.cli.main import main; sys.argv = ['transduce', 'translate', '--json', '--back',"
+        f" 'de-en', {SOURCES[0]!r}]\n"
+        "try:\n    main()\nfinally:\n    sys.stderr.write('torch' if 'torch' in sys.modules else 'light')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.stderr == "light"
+    assert json.loads(done.stdout)["translation"] == Translator.load("en-de", back="de-en").translate(SOURCES[0]).text
+
+
+def test_a_folder_is_not_written_with_it(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("Hello.\n")
+    command = [sys.executable, "-m", "transduce", "translate", "--back", "de-en", "-i", str(tmp_path / "in.txt")]
+    done = subprocess.run([*command, "-o", f"{tmp_path}/out/"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--back is not for a folder. Write a file, or leave it out." in " ".join(done.stderr.split())
