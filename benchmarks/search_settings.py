@@ -1,7 +1,7 @@
 """Which search suits a model? Chosen on a dev set, then measured on a test set, once.
 
     python benchmarks/search_settings.py MODEL --dev SOURCE TARGET --test SOURCE TARGET [--with OTHER …]
-        [--back REVERSE] [--weights 0.7] [--beams 5 8 16] [--alphas 0.6 1.0 1.4] [--tokenize none] [--lowercase]
+        [--back REVERSE] [--weights 1.0] [--beams 5 8 16] [--alphas 0.6 1.0 1.4] [--tokenize none] [--lowercase]
         [--engine auto] [--json FILE]
 
 Tries every beam with every length penalty, and of each takes the most probable hypothesis, the one that most others

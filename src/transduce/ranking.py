@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates", "Consensus", "Ranking", "WayBack", "check_way_back"]
 
-WAY_BACK_WEIGHT = 0.7
-"""λ of the way back: from 0.5 to 1 it makes little of a difference (docs/log.md)."""
+WAY_BACK_WEIGHT = 1.0
+"""λ of the way back: each direction counts the same. From 0.5 on it makes little of a difference (docs/log.md)."""
 
 
 class Candidates(NamedTuple):

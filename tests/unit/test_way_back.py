@@ -105,6 +105,18 @@ def test_the_command_needs_no_pytorch_for_it() -> None:
     assert json.loads(done.stdout)["translation"] == Translator.load("en-de", back="de-en").translate(SOURCES[0]).text
 
 
+def test_evaluate_measures_it(both: Translator, tmp_path: Path) -> None:
+    pairs = [pair for pair in builtin_corpus("tatoeba-en-de", "test").pairs() if len(pair.source.split()) >= 12][:20]
+    for name, lines in (("en", [pair.source for pair in pairs]), ("de", [pair.target for pair in pairs])):
+        (tmp_path / f"test.{name}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = [str(tmp_path / "test.en"), str(tmp_path / "test.de")]
+    command = [sys.executable, "-m", "transduce", "evaluate", "en-de", *files, "--json", "--back", "de-en"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    texts = [each.text for each in both.translate([pair.source for pair in pairs])]
+    measured = evaluate(texts, [pair.target for pair in pairs], intervals=False)
+    assert json.loads(done.stdout)["bleu"] == pytest.approx(measured.bleu)
+
+
 def test_a_folder_is_not_written_with_it(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("Hello.\n")
     command = [sys.executable, "-m", "transduce", "translate", "--back", "de-en", "-i", str(tmp_path / "in.txt")]
