@@ -83,17 +83,22 @@ class WayBack(Ranking):
 def check_way_back(forth: Bundle, back: Bundle) -> None:
     """Refuse a model that does not lead back, as far as the two say what they translate."""
     back.require("translation", "text-to-text")
-    written, read = _written(forth), _written(back)
-    reads, returns = back.config.source_language, forth.config.source_language
-    if (reads and written and all(same_language(each, [reads]) is None for each in written)) or (
-        returns and read and same_language(returns, read) is None
-    ):
+    there, here = _written(forth), forth.config.source_language
+    read, returned = back.config.source_language, _written(back)
+    starts_elsewhere = read and there and all(same_language(language, [read]) is None for language in there)
+    ends_elsewhere = here and returned and same_language(here, returned) is None
+    if starts_elsewhere or ends_elsewhere:
         raise ConfigError(
-            f"it does not lead back: it translates from {reads} into {', '.join(read)}, "
-            f"and {forth.path.name} from {returns} into {', '.join(written)}.",
+            f"it does not lead back: it translates {_direction(back)}, and {forth.path.name} {_direction(forth)}.",
             where=str(back.path),
             remedy="Give a model of the other direction.",
         )
+
+
+def _direction(bundle: Bundle) -> str:
+    """What a model says of its languages, in words; one side of them may be unknown."""
+    read, written = bundle.config.source_language, _written(bundle)
+    return " ".join([*([f"from {read}"] if read else []), *([f"into {', '.join(written)}"] if written else [])])
 
 
 def _written(bundle: Bundle) -> list[str]:

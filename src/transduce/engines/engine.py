@@ -36,4 +36,3 @@ class Engine(Protocol):
 
         `start` is what the decoder reads before it writes, see `DecodingOptions`.
         """
-        raise NotImplementedError
