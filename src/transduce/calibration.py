@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from transduce.bundle import Bundle
 from transduce.confidence import Signs
+from transduce.decoding import DecodingOptions, Hypothesis
+from transduce.decoding.penalty import length_penalty
 from transduce.evaluation import Calibration, calibration_of, cross_fitted, fit_confidence, quick_bleu, sentence_chrf
 from transduce.storage import storage_errors
 from transduce.translator import Translator
@@ -40,22 +42,48 @@ def choose_length_penalty(
     `calibrate`.
     """
     translator = Translator(bundle)
-    quickly = {"guard": False, "approximate": True}  # else a model that has learned nothing yet takes minutes
+    languages = _by_language(to, len(sources))
     bleu: dict[float, float] = {}
-    for alpha in ALPHAS:
-        written = [""] * len(sources)
-        for language, places in _by_language(to, len(sources)):
-            found = translator.translate([sources[place] for place in places], language, alpha=alpha, **quickly)
-            for place, translation in zip(places, found, strict=True):
-                written[place] = translation.text
-        bleu[alpha] = quick_bleu(written, references)
-        if bleu[alpha] < LEAST:
+    for alphas in [ALPHAS] if translator.engine.penalises_last else [(alpha,) for alpha in ALPHAS]:
+        written = {alpha: [""] * len(sources) for alpha in alphas}
+        for language, places in languages:
+            found = _penalised(translator, [sources[place] for place in places], language, alphas)
+            for alpha, texts in found.items():
+                for place, text in zip(places, texts, strict=True):
+                    written[alpha][place] = text
+        bleu |= {alpha: quick_bleu(texts, references) for alpha, texts in written.items()}
+        if bleu[ALPHAS[0]] < LEAST:
+            bleu = {ALPHAS[0]: bleu[ALPHAS[0]]}
             break
     chance = WORTH * (1000 / len(sources)) ** 0.5
     best = next(alpha for alpha in bleu if bleu[alpha] >= max(bleu.values()) - chance)
     noted = {"sentences": len(sources), "bleu": {str(alpha): round(value, 2) for alpha, value in bleu.items()}}
     with storage_errors(bundle.path):
         return bundle.penalised(best, noted), bleu
+
+
+def _penalised(
+    translator: Translator, texts: Texts, language: str | None, alphas: Sequence[float]
+) -> dict[float, list[str]]:
+    """What texts become with each length penalty, all of them by one search, which is done with the first."""
+    ways = {  # unguarded: else a model that has learned nothing yet takes minutes
+        alpha: translator.sentences(texts, language, alpha=alpha, guard=False, approximate=True) for alpha in alphas
+    }
+    while batches := ways[alphas[0]].wanted():
+        found = [translator.engine.decode(ids, options.replace(n_best=options.beam)) for ids, options in batches]
+        for sentences in ways.values():
+            mine = zip(found, sentences.wanted(), strict=True)
+            sentences.take([[_ranked(each, batch.options) for each in hypotheses] for hypotheses, batch in mine])
+    return {alpha: [each.text for each in sentences.translations()] for alpha, sentences in ways.items()}
+
+
+def _ranked(hypotheses: Sequence[Hypothesis], options: DecodingOptions) -> list[Hypothesis]:
+    """Hypotheses with the scores that they have by these options, best first."""
+    scored = [
+        replace(each, score=each.log_probability / length_penalty(float(len(each.tokens)), options))
+        for each in hypotheses
+    ]
+    return sorted(scored, key=lambda each: each.score, reverse=True)
 
 
 def calibrate(

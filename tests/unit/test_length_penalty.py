@@ -12,6 +12,7 @@ from transduce.bundle import Bundle, find_model
 from transduce.calibration import choose_length_penalty
 from transduce.data.builtin import builtin_corpus
 from transduce.errors import ConfigError
+from transduce.evaluation import quick_bleu
 from transduce.training.recipes import find_recipe
 from transduce.translator import Translator
 
@@ -47,6 +48,20 @@ def test_the_dev_set_chooses(bundle: Bundle, sources: list[str], wanted: float) 
     scores = json.loads((bundle.path / "scores.json").read_text())
     assert scores.pop("length_penalty")["bleu"].keys() == {str(alpha) for alpha in bleu}
     assert scores == before
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_each_penalty_has_the_bleu_of_a_search_of_its_own(bundle: Bundle, sources: list[str], compiled: bool) -> None:
+    """CTranslate2 searches once for all; PyTorch's search, which a penalty takes part in, is done for each."""
+    if not compiled:
+        shutil.rmtree(bundle.path / "ctranslate2")
+    some, references = sources[::4], [each.text for each in Translator(bundle).translate(sources[::4], beam=8)]
+    _, bleu = choose_length_penalty(bundle, some, references)
+    translator = Translator(bundle)
+    for alpha, value in bleu.items():
+        alone = [each.text for each in translator.translate(some, alpha=alpha, guard=False)]
+        assert value == pytest.approx(quick_bleu(alone, references))
+    assert len(bleu) == 5
 
 
 def test_a_model_that_has_learned_nothing_is_asked_once(bundle: Bundle, sources: list[str]) -> None:

@@ -56,6 +56,7 @@ class CTranslate2Engine(Engine):
     """
 
     works_ahead = True
+    penalises_last = True
 
     def __init__(
         self,

@@ -19,6 +19,8 @@ class Engine(Protocol):
 
     works_ahead: ClassVar[bool] = False
     """Whether work starts when it is begun, and not when the result is asked for."""
+    penalises_last: ClassVar[bool] = False
+    """Whether a length penalty only ranks what was found, so that one search serves all of them."""
     calibrated: bool = True
     """Whether a token's probability is what the model's confidence was learned from: its own, among all tokens."""
 
