@@ -80,24 +80,27 @@ class WayBack(Ranking):
         return {pair: each.log_probability / len(each.tokens) for pair, each in zip(pairs, scored, strict=True)}
 
 
-def check_way_back(forth: Bundle, back: Bundle) -> None:
-    """Refuse a model that does not lead back, as far as the two say what they translate."""
+def check_way_back(forth: Bundle, back: Bundle, language: str | None = None) -> None:
+    """Refuse a model that does not lead back, as far as the two say what they translate.
+
+    `language` is what is written, of a model that knows several; else it is enough that it leads back from one of them.
+    """
     back.require("translation", "text-to-text")
-    there, here = _written(forth), forth.config.source_language
+    there, here = [language] if language else _written(forth), forth.config.source_language
     read, returned = back.config.source_language, _written(back)
-    starts_elsewhere = read and there and all(same_language(language, [read]) is None for language in there)
+    starts_elsewhere = read and there and all(same_language(each, [read]) is None for each in there)
     ends_elsewhere = here and returned and same_language(here, returned) is None
     if starts_elsewhere or ends_elsewhere:
+        ways = _direction(read, returned), f"{forth.path.name} {_direction(here, there)}"
         raise ConfigError(
-            f"it does not lead back: it translates {_direction(back)}, and {forth.path.name} {_direction(forth)}.",
+            f"it does not lead back: it translates {ways[0]}, and {ways[1]}.",
             where=str(back.path),
             remedy="Give a model of the other direction.",
         )
 
 
-def _direction(bundle: Bundle) -> str:
-    """What a model says of its languages, in words; one side of them may be unknown."""
-    read, written = bundle.config.source_language, _written(bundle)
+def _direction(read: str | None, written: Sequence[str]) -> str:
+    """From what into what, in words; one side may be unknown."""
     return " ".join([*([f"from {read}"] if read else []), *([f"into {', '.join(written)}"] if written else [])])
 
 

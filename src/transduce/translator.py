@@ -58,10 +58,11 @@ class Translator:
 
         `back` is a translator of the other direction, which has a say; see `load`.
         """
-        self.bundle, self.back = bundle, back
+        self.bundle = bundle
+        self.back: Translator | None = None
         self.vocabularies = bundle.vocabularies()
         if back is not None:
-            check_way_back(bundle, back.bundle)
+            self.ask_back(back)
         if isinstance(engine, str):
             engine = chosen_engine(bundle, self.vocabularies, engine, lambda: self.torch_engine, shortlist, threads)
         self.engine = engine
@@ -125,6 +126,11 @@ class Translator:
 
         return TorchEngine(self.bundle.model())
 
+    def ask_back(self, other: Translator) -> None:
+        """Let a translator of the other direction have a say from now on; see `load`."""
+        check_way_back(self.bundle, other.bundle)
+        self.back = other
+
     @property
     def path(self) -> Path:
         """The model's directory."""
@@ -144,7 +150,8 @@ class Translator:
         <keep> and </keep> come out as they were, and nothing is repeated or runs on (docs/guards.md); `.warnings` of
         a translation say where that was at the cost of the rest. A `glossary` (a dict or a Glossary) says what terms
         are to become; with guard=False you get what the model writes, as it is. With mbr=True it is not the most
-        probable hypothesis of the beam (or of the samples) that is taken, but the one that most others agree with.
+        probable hypothesis of the beam (or of the samples) that is taken, but the one that most others agree with;
+        with back=False a model that leads back is not asked.
         What is not given, or None, is as the model has it.
         """
         if isinstance(text, str):
@@ -211,7 +218,7 @@ class Translator:
         model = self.torch_engine.model
         check_length(model, "text", len(source) + 1)
         if target is None:
-            written = self._written(text, source, self._options(options, language))
+            written = self._written(text, source, self._options(options, language), language)
         else:
             written = [*self.vocabularies.target.encode(target), EOS]
         config = self.bundle.config
@@ -259,6 +266,7 @@ class Translator:
         guard: bool = True,
         glossary: Terms | None = None,
         mbr: bool | None = None,
+        back: bool = True,
         **options: Any,
     ) -> Sentences:
         """The sentences of texts, ready for the engine, and the way from what it makes of them to translations.
@@ -267,7 +275,7 @@ class Translator:
         """
         language = self._language(to)
         decoding = self._options(options, language)
-        ranking = self._ranking(mbr, decoding)
+        ranking = self._ranking(mbr, decoding, language, back)
         active = guard and decoding.brackets is None
         # It was learned from what this model finds likely among all words: of anything else it says nothing.
         comparable = self.engine.calibrated and not decoding.sampling
@@ -320,22 +328,26 @@ class Translator:
 
         return finish
 
-    def _ranking(self, mbr: bool | None, decoding: DecodingOptions) -> Ranking | None:
+    def _ranking(
+        self, mbr: bool | None, decoding: DecodingOptions, language: str | None, back: bool = True
+    ) -> Ranking | None:
         """What chooses among hypotheses: the way back; consensus, as asked or as the model has it; or their score."""
         several = (decoding.n_best if decoding.sampling else decoding.beam) > 1
-        for asked, what in ((mbr, "mbr=True"), (self.back is not None, "the way back")):
+        other = self.back if back else None
+        for asked, what in ((mbr, "mbr=True"), (other is not None, "the way back")):
             if asked and not several:
                 raise ConfigError(f"{what} needs several hypotheses to choose from.", remedy="Use beam=4 or more.")
-        if self.back is not None:
+        if other is not None:
             if mbr:
                 raise ConfigError("mbr=True and the way back choose differently.", remedy="Leave out one of them.")
-            source = self.bundle.config.source_language if self.back.bundle.config.target_languages else None
-            return WayBack(self.back.engine, self.back.vocabularies, self.back._language(source))
+            check_way_back(self.bundle, other.bundle, language)
+            source = self.bundle.config.source_language if other.bundle.config.target_languages else None
+            return WayBack(other.engine, other.vocabularies, other._language(source))
         return Consensus() if several and (self.bundle.config.mbr if mbr is None else mbr) else None
 
-    def _written(self, text: str, source: list[int], options: DecodingOptions) -> list[int]:
+    def _written(self, text: str, source: list[int], options: DecodingOptions, language: str | None) -> list[int]:
         """What is written of one source, as ids: what `translate` shows, before it is guarded."""
-        ranking = self._ranking(None, options)
+        ranking = self._ranking(None, options, language)
         found = self.engine.decode([source], options.replace(n_best=options.beam) if ranking else options)[0]
         if ranking is None:
             return found[0].tokens

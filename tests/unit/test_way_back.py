@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from transduce.bundle import Bundle, BundleConfig
 from transduce.data.builtin import builtin_corpus
 from transduce.errors import ConfigError
 from transduce.evaluation import evaluate
+from transduce.model import Transformer, TransformerConfig
 from transduce.ranking import WAY_BACK_WEIGHT
+from transduce.text import Vocabularies
 from transduce.translator import Translator
 
 SOURCES = [
@@ -117,9 +121,33 @@ def test_evaluate_measures_it(both: Translator, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["bleu"] == pytest.approx(measured.bleu)
 
 
-def test_a_folder_is_not_written_with_it(tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_text("Hello.\n")
-    command = [sys.executable, "-m", "transduce", "translate", "--back", "de-en", "-i", str(tmp_path / "in.txt")]
-    done = subprocess.run([*command, "-o", f"{tmp_path}/out/"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "--back is not for a folder. Write a file, or leave it out." in " ".join(done.stderr.split())
+def test_a_folder_is_written_with_it_by_several_workers(both: Translator, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("".join(f"{source}\n" for source in SOURCES), encoding="utf-8")
+    command = [sys.executable, "-m", "transduce", "translate", "-i", str(tmp_path / "in.txt"), "-o", f"{tmp_path}/out/"]
+    refused = subprocess.run([*command, "--back", "en-fr"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "does not lead back" in " ".join(refused.stderr.split())
+    assert not (tmp_path / "out").exists()
+    subprocess.run([*command, "--back", "de-en", "--workers", "2"], check=True, capture_output=True)
+    written = (tmp_path / "out" / "translations.txt").read_text(encoding="utf-8").splitlines()
+    assert written == [each.text for each in both.translate(SOURCES)]
+    another = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert another.returncode == 2
+    assert "begun with another back: de-en" in " ".join(another.stderr.split())
+
+
+def test_it_leads_back_from_the_language_that_is_written(both: Translator, tmp_path: Path) -> None:
+    """A model of two languages: the way back is of one of them."""
+    pairs = [(source, source.upper()) for source in SOURCES] * 20
+    vocabularies = Vocabularies.learn(pairs, 320, shared=True, languages=["de", "fr"])
+    model = Transformer(TransformerConfig.tiny(vocabularies.source.size, d_model=16, d_ff=32, heads=2))
+    weights = {name: value.detach() for name, value in model.named_parameters()}
+    config = BundleConfig(
+        architecture=asdict(model.config), source_language="en", target_language="de", target_languages=["de", "fr"]
+    )
+    bundle = Bundle.write(tmp_path / "two", config, weights, vocabularies, {}, "")
+    translator = Translator(bundle, back=both.back)
+    assert translator.translate("We", "de", guard=False, max_length_extra=3).alternatives
+    with pytest.raises(ConfigError, match="it translates from de into en, and two from en into fr"):
+        translator.translate("We", "fr")
+    assert translator.translate("We", "fr", guard=False, back=False, max_length_extra=3).alternatives

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +11,14 @@ from transduce.bulk.cluster import Blocks, by_ray
 from transduce.bulk.folder import BulkFolder
 from transduce.bulk.processes import WorkersLostError, by_processes, by_this_process
 from transduce.bulk.records import Records
-from transduce.bulk.worker import Done, Work, model_digest
-from transduce.bundle import Bundle, builtin_folder
+from transduce.bulk.worker import Done, Place, Work
+from transduce.bundle import Bundle
 from transduce.cluster import Cluster
 from transduce.engines.engine import EngineName
 from transduce.errors import InputError, TransduceError
 from transduce.guards import Glossary
 from transduce.processes import cores
+from transduce.ranking import check_way_back
 from transduce.storage import file_digest, storage_errors
 
 __all__ = ["BulkTranslation", "Progress", "Summary"]
@@ -56,6 +56,8 @@ class BulkTranslation:
     records: Records
     output: Path
     bundle: Bundle
+    back: Bundle | None = None
+    """A model of the other direction that has a say."""
     engine: EngineName = "auto"
     shortlist: bool = False
     to: str | None = None
@@ -134,18 +136,19 @@ class BulkTranslation:
     def _work(self) -> Work:
         options: dict[str, Any] = {"beam": self.beam, "mbr": self.mbr, "guard": not self.raw}
         options |= {"glossary": Glossary.read(self.glossary)} if self.glossary is not None else {}
-        model = self.bundle.path.resolve()
-        if model.parent == builtin_folder().resolve():  # every machine has it, wherever transduce is there
-            model = Path(model.name)
-        digest = model_digest(self.bundle)
-        return Work(self.records, model, digest, self.engine, self.shortlist, self.to, options)
+        back = None
+        if self.back is not None:
+            check_way_back(self.bundle, self.back, self.to)
+            back = Place.of(self.back)
+        return Work(self.records, Place.of(self.bundle), back, self.engine, self.shortlist, self.to, options)
 
     def _order(self, work: Work) -> dict[str, Any]:
         """What must be the same when it is gone on with, by the names of the options."""
         glossary = {"name": self.glossary.name, "digest": file_digest(self.glossary)} if self.glossary else None
         return {
             "input": {"name": self.input.name, "digest": file_digest(self.input)},
-            "model": {"name": os.fspath(self.bundle.path.resolve().name), "digest": work.digest},
+            "model": work.model.as_dict(),
+            "back": work.back.as_dict() if work.back else None,
             "column": getattr(self.records, "column", None),
             "json": self.records.ending == ".jsonl",
             "to": self.to,

@@ -17,7 +17,45 @@ from transduce.storage import file_digest
 from transduce.text.vocabularies import vocabulary_files
 from transduce.translator import Translator
 
-__all__ = ["BlockTranslator", "Done", "Work", "model_digest"]
+__all__ = ["BlockTranslator", "Done", "Place", "Work"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model lies, on every machine."""
+
+    path: Path
+    """Relative, if the model comes with transduce: each machine has its own."""
+    digest: str
+    """That of the model's files, which must be the same everywhere."""
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> Place:
+        """That of a model which lies here."""
+        path = bundle.path.resolve()
+        return cls(Path(path.name) if path.parent == builtin_folder().resolve() else path, _digest(bundle))
+
+    def as_dict(self) -> dict[str, str]:
+        """As a manifest names a file."""
+        return {"name": self.path.name, "digest": self.digest}
+
+    def open(self) -> Bundle:
+        """The model, if it is the same one here."""
+        path = builtin_folder() / self.path  # which is the path itself, if that is absolute
+        if not path.is_dir():
+            raise BundleError(
+                f"the worker on {platform.node()} does not see this model.",
+                where=str(path),
+                remedy="Put it where all machines of the cluster have it under the same name: on a shared file system.",
+            )
+        bundle = Bundle.open(path)
+        if _digest(bundle) != self.digest:
+            raise BundleError(
+                f"the worker on {platform.node()} has another model here.",
+                where=str(path),
+                remedy="Copy the model again, all files of it, and have the same transduce on all machines.",
+            )
+        return bundle
 
 
 @dataclass(frozen=True)
@@ -25,10 +63,9 @@ class Work:
     """All that a worker is told once."""
 
     records: Records
-    model: Path
-    """Relative, if the model comes with transduce: each machine has its own."""
-    digest: str
-    """That of the model's files, which must be the same everywhere."""
+    model: Place
+    back: Place | None = None
+    """The model of the other direction that has a say."""
     engine: EngineName = "auto"
     shortlist: bool = False
     to: str | None = None
@@ -84,24 +121,11 @@ class BlockTranslator:
     @cached_property
     def _translator(self) -> Translator:
         work = self.work
-        path = builtin_folder() / work.model  # which is work.model itself, if that is absolute
-        if not path.is_dir():
-            raise BundleError(
-                f"the worker on {platform.node()} does not see this model.",
-                where=str(path),
-                remedy="Put it where all machines of the cluster have it under the same name: on a shared file system.",
-            )
-        bundle = Bundle.open(path)
-        if model_digest(bundle) != work.digest:
-            raise BundleError(
-                f"the worker on {platform.node()} has another model here.",
-                where=str(path),
-                remedy="Copy the model again, all files of it, and have the same transduce on all machines.",
-            )
-        return Translator(bundle, work.engine, work.shortlist, threads=work.threads)
+        back = None if work.back is None else Translator(work.back.open(), threads=work.threads)
+        return Translator(work.model.open(), work.engine, work.shortlist, threads=work.threads, back=back)
 
 
-def model_digest(bundle: Bundle) -> str:
+def _digest(bundle: Bundle) -> str:
     """What changes when anything does that a translation depends on."""
     names = ["config.json", "model.safetensors", *vocabulary_files(bundle.shares_vocabulary)]
     compiled = (path for name in COMPILED for path in sorted((bundle.path / name).glob("*")))

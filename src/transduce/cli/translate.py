@@ -91,6 +91,7 @@ def translate(
 
     Numbers, addresses, tags and what stands between <keep> and </keep> come out as they were.
     """
+    from transduce.bundle import Bundle, find_model
     from transduce.cli.line_progress import LineProgress
     from transduce.guards import Glossary
     from transduce.translator import Translator
@@ -101,9 +102,8 @@ def translate(
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
     into = Into(output, column, workers, engine_cluster, ray_address)
     if into.is_folder(text, input_file):
-        if beside or back:
-            asked = "--with" if beside else "--back"
-            raise ConfigError(f"{asked} is not for a folder.", remedy="Write a file, or leave it out.")
+        if beside:
+            raise ConfigError("--with is not for a folder.", remedy="Write a file, or leave it out.")
         if scores or n_best != 1:
             raise ConfigError(
                 "--scores and --n-best are not for a folder.", remedy="Leave them out; --json tells the confidence."
@@ -112,6 +112,7 @@ def translate(
             input_file,
             as_json,
             bundle=bundle,
+            back=None if back is None else Bundle.open(find_model(back)),
             engine=engine,
             shortlist=shortlist,
             to=to,
