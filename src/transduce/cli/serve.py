@@ -25,6 +25,13 @@ def serve(
     languages: Annotated[
         str | None, typer.Option(help="Such as en-tw, for models that do not say their languages.")
     ] = None,
+    back: Annotated[
+        bool,
+        typer.Option(
+            "--back",
+            help="Of two models that lead there and back, each has a say in what the other writes: better, and slower.",
+        ),
+    ] = False,
     api_key_file: Annotated[Path | None, typer.Option(help="A key a line; then nobody translates without one.")] = None,
     max_characters: Annotated[int, typer.Option(help="Of a request.")] = 5000,
     max_texts: Annotated[int, typer.Option(help="Of a request.")] = 100,
@@ -65,7 +72,7 @@ def serve(
     with bind(host, port) as listener:
         count = workers or cores()
         chosen = model or [str(builtin_folder() / name) for name in builtin_models()]
-        models = ServedModels.load(chosen, direction, count)
+        models = ServedModels.load(chosen, direction, count, back)
         _log_to_screen(quiet)
         service = Service(models, limits, keys, count, batch_tokens)
         address, free = listener.getsockname()[:2]
@@ -73,7 +80,8 @@ def serve(
 
         def ready() -> None:
             for each in models:
-                typer.echo(f"{each.name}: {each.source or '?'} -> {', '.join(each.targets) or '?'}", err=True)
+                other = f", back by {other.path.name}" if (other := each.translator.back) else ""
+                typer.echo(f"{each.name}: {each.source or '?'} -> {', '.join(each.targets) or '?'}{other}", err=True)
             typer.echo(f"Ready: http://{shown}:{free}   API: /docs   Ctrl-C ends it.", err=True)
             if keys is None and address not in ("127.0.0.1", "::1"):
                 typer.echo("Whoever can reach this machine can translate: --api-key-file asks for keys.", err=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.bundle import Bundle, find_model
+from transduce.decoding import DecodingOptions
 from transduce.errors import ConfigError, nearest
 from transduce.serve.limits import Refusal
 from transduce.text.languages import Direction, same_language
@@ -37,6 +38,11 @@ class ServedModel:
         """The languages it writes, its usual one first."""
         chosen = self.translator.bundle.config.target_languages
         return chosen or ([self.direction.target] if self.direction.target else [])
+
+    @property
+    def searches(self) -> bool:
+        """Whether it finds several hypotheses, if it is not asked for another beam."""
+        return bool(self.translator.bundle.config.decoding.get("beam", DecodingOptions().beam) > 1)
 
     def reads(self, source: str | None) -> bool:
         """Whether it is for texts in this language, whatever that is called; None is any."""
@@ -83,9 +89,31 @@ class ServedModels(Sequence[ServedModel]):
         self._models = list(models)
 
     @classmethod
-    def load(cls, models: Sequence[str], languages: Direction, workers: int) -> ServedModels:
-        """Load models; `languages` are for those that do not say theirs."""
-        return cls([ServedModel.load(model, languages, workers) for model in models])
+    def load(cls, models: Sequence[str], languages: Direction, workers: int, back: bool = False) -> ServedModels:
+        """Load models; `languages` are for those that do not say theirs.
+
+        With `back`, of two that lead there and back each has a say in what the other writes.
+        """
+        loaded = cls([ServedModel.load(model, languages, workers) for model in models])
+        if back:
+            loaded._ask_back()
+        return loaded
+
+    def _ask_back(self) -> None:
+        for model in self:
+            if (other := self._way_back(model)) is not None and model.searches:
+                model.translator.ask_back(other.translator)
+        if all(model.translator.back is None for model in self):
+            raise ConfigError(
+                "--back: no model leads back from where another leads.",
+                remedy="Serve models of both directions, such as en-twi twi-en, that search with a beam.",
+            )
+
+    def _way_back(self, model: ServedModel) -> ServedModel | None:
+        """The first model that leads back from the one language that this one writes."""
+        if len(model.targets) != 1 or model.source is None:
+            return None
+        return next((other for other in self if other.reads(model.targets[0]) and other.writes(model.source)), None)
 
     def __len__(self) -> int:
         return len(self._models)

@@ -97,8 +97,11 @@ class Service:
 
         async def decoded() -> tuple[list[Translation], Sentences]:
             characters, engine = sum(map(len, texts)), model.translator.engine
-            aside = _aside if characters > QUICK else _at_once
-            sentences = await aside(model.translator.sentences, texts, model.to(target), **options)
+            # A request for something else than the way back gets that.
+            asks_back = model.translator.back is not None and options.get("beam") != 1 and not options.get("mbr")
+            aside = _aside if characters > QUICK or asks_back else _at_once
+            translator = model.translator
+            sentences = await aside(translator.sentences, texts, model.to(target), back=asks_back, **options)
             again = False
             while batches := sentences.wanted():
                 found = await asyncio.gather(*(self.queue.decode(engine, *batch, again=again) for batch in batches))
