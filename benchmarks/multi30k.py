@@ -44,7 +44,7 @@ class Training:
 
 FIRST = [
     Training("begun", 4200, 1, ["training.weight_decay=0.2", "training.cooldown=0", SAMPLED]),
-    Training("one", 2400, 3, ["training.weight_decay=0.2", *COSINE], started_from="begun"),
+    Training("one", 2000, 3, ["training.weight_decay=0.2", *COSINE], started_from="begun"),
 ]
 OTHERS = [
     Training("back", 3200, 1, ["training.weight_decay=0.2", "training.cooldown=0.5", SAMPLED], leads_back=True),
@@ -85,7 +85,7 @@ def main() -> None:
             done.result()
     model, beside, back = (str(options.output / name) for name in ("one", "two", "back"))
     search = [sys.executable, str(Path(__file__).with_name("search_settings.py")), model, "--with", beside]
-    search += ["--back", back, "--weights", "0.5", "1", "1.5", "--beams", "10", "--alphas", "1", "1.4"]
+    search += ["--back", back, "--weights", "0.5", "1", "1.5", "--beams", "10", "--alphas", "1.4"]
     search += ["--dev", *files("val", "en", options.into), "--test", *files("test2016", "en", options.into)]
     subprocess.run([*search, "--tokenize", "none", "--lowercase"], check=True)
 
