@@ -65,7 +65,7 @@ def choose_length_penalty(
 def _penalised(
     translator: Translator, texts: Texts, language: str | None, alphas: Sequence[float]
 ) -> dict[float, list[str]]:
-    """What texts become with each length penalty, all of them by one search, which is done with the first."""
+    """What texts become with each length penalty, by one search: the first one's."""
     ways = {  # unguarded: else a model that has learned nothing yet takes minutes
         alpha: translator.sentences(texts, language, alpha=alpha, guard=False, approximate=True) for alpha in alphas
     }

@@ -165,7 +165,7 @@ def test_no_file_but_the_pages_own_is_served(service: Any) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")
 def test_told_to_stop_it_answers_what_it_accepted_and_takes_no_more(serve: Any) -> None:
-    with serve("en-de", "--grace", "30", "--workers", "1", "--batch-tokens", "1") as service:
+    with serve("en-de", "--grace", "60", "--max-seconds", "60", "--workers", "1", "--batch-tokens", "1") as service:
         is_well(service)
         texts = [f"I have {number} sisters and {number + 1} brothers." for number in range(30)]
         outcomes: list[int] = []

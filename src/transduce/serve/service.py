@@ -96,15 +96,16 @@ class Service:
         self.queue.check(len(texts))  # before anything is done for it
 
         async def decoded() -> tuple[list[Translation], Sentences]:
-            characters, engine = sum(map(len, texts)), model.translator.engine
+            translator, characters = model.translator, sum(map(len, texts))
             # A request for something else than the way back gets that.
-            asks_back = model.translator.back is not None and options.get("beam") != 1 and not options.get("mbr")
+            asks_back = translator.back is not None and options.get("beam") != 1 and not options.get("mbr")
             aside = _aside if characters > QUICK or asks_back else _at_once
-            translator = model.translator
             sentences = await aside(translator.sentences, texts, model.to(target), back=asks_back, **options)
             again = False
             while batches := sentences.wanted():
-                found = await asyncio.gather(*(self.queue.decode(engine, *batch, again=again) for batch in batches))
+                found = await asyncio.gather(
+                    *(self.queue.decode(translator.engine, *batch, again=again) for batch in batches)
+                )
                 if not again:
                     self.metrics.translated(model.name, sum(map(len, found)), characters)
                 await aside(sentences.take, found)
