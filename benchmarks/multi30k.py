@@ -3,8 +3,8 @@
     python benchmarks/multi30k.py DATA --into de -o runs/multi30k-de
 
 DATA has train, val and test2016, lowercased and tokenised by Moses (train.lc.tok.en.gz, …). Two trainings run side by
-side, a core each; stop it when you like, the same command goes on. Beam, length penalty and the weight of the way back
-are chosen on val; test2016 is translated once, at the end. What it came to is in docs/log.md.
+side, a core each, two to three hours in all; stop it when you like, the same command goes on. Length penalty and weight
+of the way back are chosen on val; test2016 is translated once, at the end. What it came to is in docs/log.md.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ SETTINGS = [
 ]
 SAMPLED = "training.sampled_softmax=2000"
 """As good and a fifth cheaper, except in the end."""
-COSINE = ["training.schedule=cosine", "training.rate=0.0014", "training.warmup=100", "training.cooldown=0"]
-"""From where the rate of the first 4,200 steps is, to zero."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +40,33 @@ class Training:
     leads_back: bool = False
 
 
-FIRST = [
-    Training("begun", 4200, 1, ["training.weight_decay=0.2", "training.cooldown=0", SAMPLED]),
-    Training("one", 2000, 3, ["training.weight_decay=0.2", *COSINE], started_from="begun"),
+def begun(name: str, steps: int, seed: int, *settings: str, leads_back: bool = False) -> Training:
+    """The first part of a model's training."""
+    return Training(f"{name}-begun", steps, seed, [*settings, SAMPLED], leads_back=leads_back)
+
+
+def finished(name: str, steps: int, seed: int, rate: float, leads_back: bool = False) -> Training:
+    """The second part, from where the first one ended: the whole vocabulary, a cosine from `rate` to zero."""
+    cosine = ["training.schedule=cosine", f"training.rate={rate}", "training.warmup=100", "training.cooldown=0"]
+    settings = [*cosine, "training.weight_decay=0.2"]
+    return Training(name, steps, seed, settings, started_from=f"{name}-begun", leads_back=leads_back)
+
+
+MODELS = [
+    [
+        begun("one", 4200, 1, "training.weight_decay=0.2", "training.cooldown=0"),
+        finished("one", 2000, 3, rate=0.0014),  # where the first part has come down to
+    ],
+    [
+        begun("two", 3500, 2, "training.weight_decay=0.3", "training.cooldown=0.4"),
+        finished("two", 3200, 4, rate=0.002),
+    ],
+    [
+        begun("back", 3200, 1, "training.weight_decay=0.2", "training.cooldown=0.5", leads_back=True),
+        finished("back", 2200, 5, rate=0.002, leads_back=True),
+    ],
 ]
-OTHERS = [
-    Training("back", 3200, 1, ["training.weight_decay=0.2", "training.cooldown=0.5", SAMPLED], leads_back=True),
-    Training("two", 3500, 2, ["training.weight_decay=0.3", "training.cooldown=0.4", SAMPLED]),
-]
-"""Each core's share."""
+"""The trainings of each, one after the other."""
 
 
 def main() -> None:
@@ -81,11 +97,11 @@ def main() -> None:
                 )
 
     with ThreadPoolExecutor(2) as cores:
-        for done in [cores.submit(train, share) for share in (FIRST, OTHERS)]:
+        for done in [cores.submit(train, trainings) for trainings in MODELS]:
             done.result()
     model, beside, back = (str(options.output / name) for name in ("one", "two", "back"))
     search = [sys.executable, str(Path(__file__).with_name("search_settings.py")), model, "--with", beside]
-    search += ["--back", back, "--weights", "0.5", "1", "1.5", "--beams", "10", "--alphas", "1.4"]
+    search += ["--back", back, "--weights", "0.3", "0.5", "0.7", "1", "--beams", "10", "--alphas", "1", "1.4"]
     search += ["--dev", *files("val", "en", options.into), "--test", *files("test2016", "en", options.into)]
     subprocess.run([*search, "--tokenize", "none", "--lowercase"], check=True)
 
