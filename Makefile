@@ -13,6 +13,9 @@ DEMO    := demo-model
 SMALLER := model.encoder_layers=2 model.decoder_layers=2 tokenizer.vocab_size=4000 training.validate_every=250
 UNSEEN  := "My brother is reading a good book." "Did you see Tom at the station?" "We have to go home tomorrow."
 
+# Where the environment forbids Python to keep what it compiles, every process here would compile all of PyTorch again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test bench lint install clean
 
 demo: $(VENV)/installed

@@ -1,4 +1,4 @@
-"""The network and its search learn: the example that `make demo` runs writes every unseen sequence backwards."""
+"""The network and its search learn: the example writes every unseen sequence backwards."""
 
 from __future__ import annotations
 
