@@ -12,7 +12,7 @@ import pytest
 
 @pytest.mark.parametrize(
     ("transform", "steps", "options"),
-    [(list, 250, ["--allow-identical"]), (lambda digits: digits[::-1], 400, []), (sorted, 250, [])],
+    [(list, 250, ["--allow-identical"]), (lambda digits: digits[::-1], 400, []), (sorted, 300, [])],
     ids=["copy", "reverse", "sort"],
 )
 def test_digits_are_learned_to_99_percent(
