@@ -6,7 +6,6 @@ import json
 import shutil
 import struct
 import subprocess
-import sys
 import warnings
 import zipfile
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests import commands
 
 from transduce.bundle import Bundle, find_model
 from transduce.engines.compiled_file import CompiledFile
@@ -84,8 +84,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "transduce", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    return commands.transduce(*arguments)
 
 
 def test_a_package_of_argos_is_imported_measured_and_served(package: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 import torch
+from tests import commands
 from transformers import LogitsProcessor, LogitsProcessorList
 
 from transduce import Translator
@@ -42,8 +43,7 @@ def run() -> Run:
     """The command line as a user meets it."""
 
     def run(*arguments: object, fails: bool = False) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "transduce", *map(str, arguments)]
-        found = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+        found = commands.transduce(*arguments)
         assert found.returncode == (2 if fails else 0), found.stderr
         return found
 

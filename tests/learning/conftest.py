@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import commands
 
-# One thread: the models are tiny, and results do not depend on how many cores a machine has.
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 SMALL_MODEL = [
     "model.encoder_layers=2", "model.decoder_layers=2", "model.d_model=64", "model.d_ff=256", "model.dropout=0",
     "tokenizer.vocab_size=300", "training.batch_tokens=512", "training.rate=0.006", "training.warmup=100",
@@ -25,10 +22,7 @@ def transduce() -> Callable[..., subprocess.CompletedProcess[str]]:
     """The command line; the test fails with its output if the exit code is not the expected one."""
 
     def run(*arguments: object, code: int = 0, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "transduce", *map(str, arguments)]
-        result = subprocess.run(
-            command, input=text, capture_output=True, text=True, encoding="utf-8", env=ENVIRONMENT, check=False
-        )
+        result = commands.transduce(*arguments, text=text)
         assert result.returncode == code, result.stdout + result.stderr
         return result
 

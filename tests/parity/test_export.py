@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import torch
+from tests import commands
 
 from transduce.bundle import Bundle, find_model
 from transduce.data.builtin import builtin_corpus
@@ -103,8 +103,7 @@ def test_without_references_there_is_no_bleu() -> None:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "transduce", "export", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    return commands.transduce("export", *arguments)
 
 
 def test_the_command_compares_on_the_languages_own_corpus(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
+from tests import commands
 
 from transduce.bundle import Bundle, BundleConfig
 from transduce.errors import BundleError, ConfigError
@@ -75,8 +75,7 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "transduce", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    return commands.transduce(*arguments)
 
 
 def test_translate_and_evaluate_take_models_beside_it(folder: Path, tmp_path: Path) -> None:

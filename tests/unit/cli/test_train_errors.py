@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import commands
 
 ENGLISH = [f"this is sentence number {number} of the corpus" for number in range(400)]
 GERMAN = [f"das ist der Satz Nummer {number} aus dem Korpus" for number in range(400)]
@@ -21,10 +21,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def transduce(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "transduce", *arguments],
-        cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False,
-    )  # fmt: skip
+    return commands.transduce(*arguments, cwd=directory)
 
 
 def refused(directory: Path, *arguments: str) -> str:
