@@ -49,10 +49,10 @@ def _parent() -> subprocess.Popen[str]:
     return process
 
 
-def _life(arguments: list[str], cwd: str, files: list[IO[bytes]]) -> NoReturn:
-    for number, file in enumerate(files):
-        os.dup2(file.fileno(), number)
-    os.chdir(cwd)
+def end_as_command(arguments: list[str]) -> NoReturn:
+    """Be `transduce` with some arguments, in a fork, and end as it does."""
+    from transduce.cli.main import main
+
     sys.argv = ["transduce", *arguments]
     code: Any = 0
     try:
@@ -65,6 +65,13 @@ def _life(arguments: list[str], cwd: str, files: list[IO[bytes]]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _life(arguments: list[str], cwd: str, files: list[IO[bytes]]) -> NoReturn:
+    for number, file in enumerate(files):
+        os.dup2(file.fileno(), number)
+    os.chdir(cwd)
+    end_as_command(arguments)
 
 
 def _answer(arguments: list[str], cwd: str, text: str) -> tuple[int, str, str]:
@@ -86,8 +93,8 @@ if __name__ == "__main__":
     import sacrebleu  # noqa: F401
     import torch.utils.tensorboard  # noqa: F401
 
+    import transduce.cli.main
     import transduce.training.run  # noqa: F401
-    from transduce.cli.main import main
 
     for line in sys.stdin:
         print(json.dumps(_answer(**json.loads(line))), flush=True)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[2]
+
 
 class Lives:
     """`transduce train`; each life trains in a directory until it ends by itself, or as it is told (see lives.py)."""
@@ -18,7 +20,7 @@ class Lives:
     def __init__(self, arguments: list[str], threads: int) -> None:
         self.arguments = arguments
         self.process = subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("lives.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "tests.faults.lives"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=os.environ | {"OMP_NUM_THREADS": str(threads)},
         )  # fmt: skip
 

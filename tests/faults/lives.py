@@ -16,7 +16,6 @@ import resource
 import signal
 import sys
 import time
-import traceback
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -26,9 +25,9 @@ from typing import Any, NoReturn
 import ctranslate2.specs  # noqa: F401
 import torch._dynamo
 import torch.utils.tensorboard  # noqa: F401
+from tests.commands import end_as_command
 
 import transduce.training.run  # noqa: F401
-from transduce.cli.main import main
 
 
 def strike(event: str, text: str, do: str, nth: int = 1, limit: int = 0) -> None:
@@ -63,18 +62,7 @@ def live(arguments: list[str], output: int, moment: dict[str, Any] | None, limit
         limit_files(limit)
     if moment is not None:
         strike(**moment)
-    sys.argv = ["transduce", *arguments]
-    code: Any = 0
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code or 0
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    end_as_command(arguments)
 
 
 def tell(child: int, number: int, log: str, lines: int, pause: float) -> None:

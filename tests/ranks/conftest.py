@@ -51,10 +51,15 @@ def arguments(text: Path) -> Callable[..., list[str]]:
 def crew() -> Iterator[Callable[[int, list[str]], Outcome]]:
     if not hasattr(os, "fork"):
         pytest.skip("needs fork")
-    command = [sys.executable, str(Path(__file__).with_name("crew.py"))]
+    command = [sys.executable, "-m", "tests.ranks.crew"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -13,17 +13,16 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
-from typing import Any, NoReturn
+from typing import NoReturn
 
 # What a training run loads at some time, loaded once before the forks.
 import ctranslate2.specs  # noqa: F401
 import torch.distributed.fsdp
 import torch.distributed.tensor
 import torch.utils.tensorboard
+from tests.commands import end_as_command
 
 import transduce.training.run  # noqa: F401
-from transduce.cli.main import main
 from transduce.training.ranks import free_port
 
 torch.set_num_threads(1)
@@ -36,18 +35,7 @@ def serve(rank: int, count: int, port: int, arguments: list[str], output: int) -
     os.dup2(output, 2)
     places = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ |= {name: str(value) for name, value in places.items()}
-    sys.argv = ["transduce", *arguments]
-    code: Any = 0
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code or 0
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    end_as_command(arguments)
 
 
 def crew(count: int, arguments: list[str]) -> list[tuple[int, str]]:
