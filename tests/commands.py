@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from transduce.cli.main import main
+
 # One thread: the models are tiny, and results do not depend on how many cores a machine has.
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
@@ -51,8 +53,6 @@ def _parent() -> subprocess.Popen[str]:
 
 def end_as_command(arguments: list[str]) -> NoReturn:
     """Be `transduce` with some arguments, in a fork, and end as it does."""
-    from transduce.cli.main import main
-
     sys.argv = ["transduce", *arguments]
     code: Any = 0
     try:
@@ -93,7 +93,6 @@ if __name__ == "__main__":
     import sacrebleu  # noqa: F401
     import torch.utils.tensorboard  # noqa: F401
 
-    import transduce.cli.main
     import transduce.training.run  # noqa: F401
 
     for line in sys.stdin:
