@@ -14,7 +14,7 @@ __all__ = ["find_recipe", "recipe_for", "recipe_names"]
 BY_SIZE = (
     (20_000, "tiny-corpus", "a small model and a short run, before it learns by heart"),
     (100_000, "small-corpus", "a small model, and dropout against learning by heart"),
-    (500_000, "medium-corpus", "a model that a laptop trains in an hour"),
+    (1_000_000, "medium-corpus", "a model that a laptop trains in an hour"),
 )
 """Of how many pairs a corpus has fewer, its recipe, and why."""
 LARGEST = "large-corpus", "a model with room for them, which takes hours"

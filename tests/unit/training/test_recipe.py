@@ -101,7 +101,7 @@ def test_the_papers_big_recipe_is_the_papers() -> None:
 @pytest.mark.parametrize(
     ("pairs", "name"),
     [(0, "tiny-corpus"), (9_000, "tiny-corpus"), (19_999, "tiny-corpus"), (20_000, "small-corpus"),
-     (99_999, "small-corpus"), (100_000, "medium-corpus"), (499_999, "medium-corpus"), (500_000, "large-corpus"),
+     (99_999, "small-corpus"), (100_000, "medium-corpus"), (999_999, "medium-corpus"), (1_000_000, "large-corpus"),
      (5_000_000, "large-corpus")],
 )  # fmt: skip
 def test_the_size_of_a_corpus_chooses_its_recipe_and_gives_the_reason(pairs: int, name: str) -> None:
