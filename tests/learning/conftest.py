@@ -13,7 +13,7 @@ from tests import commands
 SMALL_MODEL = [
     "model.encoder_layers=2", "model.decoder_layers=2", "model.d_model=64", "model.d_ff=256", "model.dropout=0",
     "tokenizer.vocab_size=300", "training.batch_tokens=512", "training.rate=0.006", "training.warmup=100",
-    "training.average_decay=0.99", "training.validate_every=250",
+    "training.average_decay=0.99", "training.validate_every=250", "training.weight_decay=0",
 ]  # fmt: skip
 
 

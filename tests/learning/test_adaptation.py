@@ -15,7 +15,7 @@ SETTINGS = [
     "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=64", "model.d_ff=128", "model.heads=4",
     "model.dropout=0", "tokenizer.vocab_size=320", "training.batch_tokens=512", "training.rate=0.005",
     "training.warmup=40", "training.schedule=inverse_sqrt", "training.average_decay=0.9", "training.label_smoothing=0",
-    "training.validate_every=100", "data.variants=0", "decoding.alpha=0.6",
+    "training.validate_every=100", "training.weight_decay=0", "data.variants=0", "decoding.alpha=0.6",
 ]  # fmt: skip
 ADAPTED = [
     "training.rate=0.005", "training.warmup=10", "training.average_decay=0.9", "training.validate_every=50",

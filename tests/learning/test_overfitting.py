@@ -14,7 +14,7 @@ SETTINGS = [
     "model.encoder_layers=2", "model.decoder_layers=2", "model.d_model=128", "model.d_ff=256", "model.heads=4",
     "model.dropout=0", "tokenizer.vocab_size=2000", "training.label_smoothing=0", "training.batch_tokens=1024",
     "training.rate=0.006", "training.warmup=50", "training.average_decay=0.9", "training.metric=loss",
-    "training.validate_every=250", "data.variants=0", "decoding.alpha=0.6",
+    "training.validate_every=250", "training.weight_decay=0", "data.variants=0", "decoding.alpha=0.6",
 ]  # fmt: skip
 
 
