@@ -98,9 +98,10 @@ class _Matrix(NamedTuple):
 class Muon:
     """Orthogonal steps for the matrices of the layers (Jordan et al., 2024), Adam for all the rest.
 
-    With gradient G of a matrix W [r, c]:  M ← μM + (1-μ)G,  W ← W - rate · 0.2 √max(r, c) · UVᵀ,  where UΣVᵀ is the
-    singular value decomposition of μM + (1-μ)G. All directions are learned at the same pace, also those that the
-    gradient hardly shows. 0.2 √max(r, c) makes steps as large as Adam's, so both take the same rate (Liu et al., 2025).
+    With gradient G of a matrix W [r, c]:  M ← μM + (1-μ)G,  W ← (1 - rate · decay) W - rate · 0.2 √max(r, c) · UVᵀ,
+    where UΣVᵀ is the singular value decomposition of μM + (1-μ)G. All directions are learned at the same pace, also
+    those that the gradient hardly shows. 0.2 √max(r, c) makes steps as large as Adam's, so both take the same rate
+    (Liu et al., 2025). Only the matrices decay: their steps are of one size, and so weigh less the larger W has grown.
     """
 
     def __init__(
