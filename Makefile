@@ -36,10 +36,10 @@ demo: $(VENV)/installed
 	@echo "5. Translate sentences that it was not trained on"
 	$(BIN)/transduce translate -m $(DEMO) $(UNSEEN)
 
-# Two processes more than two cores: tests that wait, for a service or a killed run, leave them to others.
+# One process more than two cores: tests that wait, for a service or a killed run, leave them to others.
 test: export OMP_NUM_THREADS := 1
 test: lint
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # transformers is the peer; what it needs of torch is there already.
 bench: $(VENV)/installed
