@@ -3,8 +3,9 @@
 Run it with: python benchmarks/build_builtin_model.py RUN NAME --commit COMMIT
 for example: python benchmarks/build_builtin_model.py runs/en-twi en-twi --commit a527757
 
-RUN is a directory that `transduce train` has finished, or a built-in model that is to be measured again. What people
-have to say of the model (its data and their terms, what it is measured on, what it is bad at) is in cards/NAME.yaml.
+RUN is a directory that `transduce train` has finished, or a built-in model that is to be measured again. Runs that it
+went on from (`train --from`) are named by --before, the first one first: their history is told too. What people have to
+say of the model (its data and their terms, what it is measured on, what it is bad at) is in cards/NAME.yaml.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="a finished run, or a model directory with its history")
     parser.add_argument("name", help="such as en-twi; cards/NAME.yaml describes it")
     parser.add_argument("--commit", help="that it was trained with; else the one that RUN states")
+    parser.add_argument("--before", type=Path, nargs="+", default=[], help="models that RUN went on from, or runs")
     parser.add_argument("--dev", type=Path, nargs=2, help="text files instead of the dev set that the card names")
     parser.add_argument("--test", type=Path, nargs=2, help="text files instead of the test set that the card names")
     parser.add_argument("--output", type=Path, default=builtin_folder(), help="the folder to put the model into")
@@ -63,7 +65,7 @@ def main() -> None:
     aside = given.output / f".{given.name}.part"
     shutil.rmtree(aside, ignore_errors=True)
     try:
-        build(aside, trained, sheet, given.commit, dev, test)
+        build(aside, [*map(Bundle.open, given.before), trained], sheet, given.commit, dev, test)
         size = ListedModel(given.name, Bundle.open(aside)).megabytes
         if size > LARGEST:
             raise SystemExit(f"{given.name} has {size:.1f} MB; a built-in model may have {LARGEST:.0f}.")
@@ -74,8 +76,9 @@ def main() -> None:
     print(f"{given.output / given.name}: {size:.1f} MB")
 
 
-def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: Texts, test: Texts) -> None:
-    """Write the model, measure it as users will use it, and describe it."""
+def build(output: Path, runs: Sequence[Bundle], sheet: Sheet, commit: str | None, dev: Texts, test: Texts) -> None:
+    """Write the model that the last run has made, measure it as users will use it, and describe it."""
+    trained = runs[-1]
     source, target = sheet.languages
     rules = Normalisation.of([source], [target])
     if trained.config.normalisation != rules.name:
@@ -94,9 +97,9 @@ def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: 
     bundle = Bundle.write(output, config, weights, vocabularies, {}, "")
     compile_model(bundle.model(), vocabularies, output / "ctranslate2")
     compact_vocabulary(output / "ctranslate2" / "shared_vocabulary.json")
-    events = history(trained.path / "log.jsonl", output / "log.jsonl")
-    kept = trained.path / "run" / "recipe.yaml"
-    shutil.copy(kept if kept.is_file() else trained.path / "recipe.yaml", output / "recipe.yaml")
+    write_history(runs, output / "log.jsonl")
+    recipe = trained.path / "run" / "recipe.yaml"
+    shutil.copy(recipe if recipe.is_file() else trained.path / "recipe.yaml", output / "recipe.yaml")
     Recipe.load(output / "recipe.yaml")
 
     translator, letters = Translator(bundle), rules.target
@@ -105,12 +108,7 @@ def build(output: Path, trained: Bundle, sheet: Sheet, commit: str | None, dev: 
         "dev": {"of": sheet.dev, **measured(translator, *dev)},
         "test": {"of": sheet.test, **measured(translator, *test)},
         "joined": {str(count): measured_joined(translator, *test, count) for count in (2, 3)},
-        "training": trained.scores().get("training")
-        or {
-            "minutes": round(max(each.get("seconds", 0) for each in events) / 60, 1),
-            "steps": max(each.get("step", 0) for each in events),
-            "commit": commit,
-        },
+        "training": trained.scores().get("training") or how_trained(runs, commit),
     }
     write_scores(output, scores)
     bundle, _ = calibrate(bundle, *dev, test=test)
@@ -151,16 +149,38 @@ def measured_joined(translator: Translator, sources: list[str], references: list
     return {"texts": len(lines), **scores}
 
 
-def history(log: Path, output: Path) -> list[dict[str, Any]]:
-    """A run's events, of which a part is written beside the model."""
-    events: list[dict[str, Any]] = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    steps = [each["step"] for each in events if each["event"] == "Stepped"]
-    every = max(1, len(steps) // KEPT_STEPS)
-    chosen = {*steps[::every], steps[-1]}
-    kept = [each for each in events if each["event"] != "Stepped" or each["step"] in chosen]
-    lines = [json.dumps(rounded(each), ensure_ascii=False) for each in kept if each["event"] != "Saved"]
+def how_trained(runs: Sequence[Bundle], commit: str | None) -> dict[str, Any]:
+    """Minutes and steps of the last run; behind them those of the models that it went on from."""
+    seen = events(runs[-1])
+    last = {
+        "minutes": round(max(each.get("seconds", 0) for each in seen) / 60, 1),
+        "steps": max(each.get("step", 0) for each in seen),
+        "commit": commit,
+    }
+    before = []
+    for run in runs[:-1]:
+        stage = dict(run.scores().get("training") or how_trained([run], commit))
+        before += [*stage.pop("before", []), stage]
+    return last | ({"before": before} if before else {})
+
+
+def events(run: Bundle) -> list[dict[str, Any]]:
+    """What a run has told of itself."""
+    return [json.loads(line) for line in (run.path / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def write_history(runs: Sequence[Bundle], output: Path) -> None:
+    """Write a part of all runs' events, one run after the other."""
+    kept = [each for run in runs for each in told(events(run), KEPT_STEPS // len(runs))]
+    lines = [json.dumps(rounded(each), ensure_ascii=False) for each in kept]
     output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return events
+
+
+def told(history: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Of a history about so many steps, and all that is rarer."""
+    steps = [place for place, each in enumerate(history) if each["event"] == "Stepped"]
+    kept = {*steps[:: max(1, len(steps) // most)], steps[-1]}
+    return [each for place, each in enumerate(history) if place in kept or each["event"] not in ("Stepped", "Saved")]
 
 
 def rounded(event: dict[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,8 @@ class Sheet:
 
 def card(sheet: Sheet, scores: dict[str, Any], parameters: int, examples: list[tuple[str, str]]) -> str:
     """The model card, in Markdown as our page shows it: no lists in lists."""
-    test, training = scores["test"], scores["training"]
+    test = scores["test"]
+    stages = [*scores["training"].get("before", []), scores["training"]]
     calibration = scores.get("calibration", {})
     off = (calibration.get("test") or calibration).get("error")
     trust = f" Its confidence is off by {off:.3f} (calibration error)." if off is not None else ""
@@ -109,8 +110,8 @@ def card(sheet: Sheet, scores: dict[str, Any], parameters: int, examples: list[t
         "and the dev set are in `scores.json`."
     )
     made = (
-        f"{parameters:,} parameters, {training['steps']:,} steps in {training['minutes']:g} minutes on a CPU, commit "
-        f"{training['commit']}. The recipe is in `recipe.yaml`, the history in `log.jsonl`."
+        f"{parameters:,} parameters, {_told(stages)}. The recipe{' of the last' * (len(stages) > 1)} is in "
+        "`recipe.yaml`, the history in `log.jsonl`."
     )
     about = f"{sheet.about.strip()} It comes with transduce, was trained by it, and is meant for trying things out."
     data = "\n".join(f"- {_wrapped(_described(each), 2)}" for each in sheet.data)
@@ -145,6 +146,12 @@ def _terms(sheet: Sheet) -> str:
         f"The weights and all files beside them are under {sheet.licence} <{LICENCES[sheet.licence]}>, the licence of "
         f"{'a part of ' if alike and len(sheet.data) > 1 else ''}the text that they were learned from: name the sources"
         + (", and pass on what you make of them under the same licence." if alike else ".")
+    )
+
+
+def _told(stages: list[dict[str, Any]]) -> str:
+    return ", then ".join(
+        f"{each['steps']:,} steps in {each['minutes']:g} minutes on a CPU, commit {each['commit']}" for each in stages
     )
 
 
