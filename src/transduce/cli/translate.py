@@ -13,6 +13,7 @@ import typer
 
 from transduce.cli.bulk import ClusterOption, ColumnOption, Into, RayAddressOption, WorkersOption
 from transduce.cli.engine_argument import BackOption, BesideOption, EngineOption
+from transduce.cli.sure_pairs import SureOption, SurePairs
 from transduce.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def translate(
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+    sure: SureOption = None,
     column: ColumnOption = None,
     workers: WorkersOption = None,
     engine_cluster: ClusterOption = "none",
@@ -100,13 +102,16 @@ def translate(
     bundle.require("translation", "text-to-text")
     if raw and glossary is not None:
         raise ConfigError("--raw leaves no room for a glossary.", remedy="Leave out one of them.")
+    if sure is not None and (as_json or scores or n_best != 1):
+        raise ConfigError("--sure writes pairs.", remedy="Leave out --json, --scores and --n-best.")
     into = Into(output, column, workers, engine_cluster, ray_address)
     if into.is_folder(text, input_file):
         if beside:
             raise ConfigError("--with is not for a folder.", remedy="Write a file, or leave it out.")
-        if scores or n_best != 1:
+        if scores or n_best != 1 or sure is not None:
             raise ConfigError(
-                "--scores and --n-best are not for a folder.", remedy="Leave them out; --json tells the confidence."
+                "--scores, --n-best and --sure are not for a folder.",
+                remedy="Leave them out; --json tells the confidence.",
             )
         into.translate(
             input_file,
@@ -126,16 +131,20 @@ def translate(
     options: dict[str, Any] = {"beam": beam, "n_best": n_best, "mbr": mbr, "guard": not raw}
     options |= {"glossary": Glossary.read(glossary)} if glossary is not None else {}
     lines, count = _lines(text, input_file)
-    warnings = Warnings()
+    warnings, pairs = Warnings(), None if sure is None else SurePairs(sure, translator)
     with _output(Path(output) if output else None) as file, LineProgress(count) as progress:
         for block, translations in _translated(translator, lines, to, **options):
             with progress.aside():
                 warnings.say(translations)
                 for line, translation in zip(block, translations, strict=True):
-                    file.writelines(_shown(line, translation, scores, as_json))
+                    file.writelines(
+                        pairs.of(line, translation) if pairs else _shown(line, translation, scores, as_json)
+                    )
                 file.flush()
             progress.advance(len(block))
     warnings.count()
+    if pairs:
+        pairs.count()
 
 
 class Warnings:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from transduce.bundle import find_model
 
 ADDRESS = "https://example.com/a?b=1"
 
@@ -65,3 +68,46 @@ def test_noise_needs_no_pytorch() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
     assert result.stdout.split() == ["True", "False"], result.stderr
+
+
+def test_what_it_is_sure_of_is_written_as_pairs(tmp_path: Path) -> None:
+    lines = [
+        "Where is the station?",
+        "",
+        "Gizmo\tflarb the wuzzle of snark.",
+        f"I saw {ADDRESS} 27 times.",
+        "I am hungry.",
+    ]
+    told = [json.loads(line) for line in translate("--json", given="\n".join(lines)).stdout.splitlines()]
+    least = sorted(each["confidence"] for each in told if each["source"])[1]
+    expected = [
+        (each["source"].replace("\t", " "), each["translation"])
+        for each in told
+        if each["source"] and each["confidence"] >= least and not each["warnings"]
+    ]
+    assert 2 <= len(expected) < 4
+    output = tmp_path / "sure.tsv"
+    result = translate("--sure", str(least), "-o", str(output), given="\n".join(lines))
+    assert result.returncode == 0, result.stderr
+    assert [tuple(line.split("\t")) for line in output.read_text(encoding="utf-8").splitlines()] == expected
+    assert f"{len(expected)} of 4 lines are that sure." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--sure", "0.5", "--json"], "--sure writes pairs. Leave out --json, --scores and --n-best."),
+        (["--sure", "0.5", "-m", "{uncalibrated}"], "transduce calibrate MODEL SOURCE TARGET"),
+        (["--sure", "50"], "--sure"),
+    ],
+)
+def test_how_sure_it_is_must_be_known(tmp_path: Path, arguments: list[str], words: str) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(find_model("en-de"), model)
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    assert config.pop("confidence")
+    (model / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    result = translate(*[each.format(uncalibrated=model) for each in arguments], "Hello.")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert words in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
