@@ -6,7 +6,7 @@ The arithmetic is its own: one pass over the weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple, cast
 
@@ -19,17 +19,26 @@ from transduce.training.recipe import TrainingRecipe
 
 __all__ = ["Adam", "Muon", "Optimizer", "make_optimizer", "orthogonalised"]
 
+SHORTEST = 1e-6
+"""Rows below this length have no direction: padding, whose row is zero, stays so."""
+
 
 class Adam:
     """With gradient g:  m ← β₁m + (1-β₁)g,  v ← β₂v + (1-β₂)g²,  w ← w - rate · m̂ / (√v̂ + ε).
 
     m̂ = m / (1-β₁ᵗ) and v̂ = v / (1-β₂ᵗ) after t steps. With `decay` (AdamW) w shrinks by rate · decay · w as well.
+    The rows e of `unit` tables are brought back to length 1 after each step:  e ← e / |e|.
     """
 
     def __init__(
-        self, parameters: Iterable[nn.Parameter], betas: tuple[float, float], epsilon: float, decay: float = 0.0
+        self,
+        parameters: Iterable[nn.Parameter],
+        betas: tuple[float, float],
+        epsilon: float,
+        decay: float = 0.0,
+        unit: Sequence[Tensor] = (),
     ) -> None:
-        self.parameters = list(parameters)
+        self.parameters, self.unit = list(parameters), unit
         self.betas, self.epsilon, self.decay = betas, epsilon, decay
         self.means: dict[int, Tensor] = {}
         """m, by number of the parameter; those that never had a gradient have none."""
@@ -67,6 +76,8 @@ class Adam:
             amsgrad=False,
             maximize=False,
         )
+        for table in self.unit:
+            table.div_(torch.linalg.vector_norm(table, dim=1, keepdim=True).clamp_min(SHORTEST))
 
     def forget_gradients(self) -> None:
         """Before those of the next step are added up."""
@@ -105,12 +116,18 @@ class Muon:
     """
 
     def __init__(
-        self, module: nn.Module, betas: tuple[float, float], epsilon: float, decay: float = 0.0, momentum: float = 0.95
+        self,
+        module: nn.Module,
+        betas: tuple[float, float],
+        epsilon: float,
+        decay: float = 0.0,
+        momentum: float = 0.95,
+        unit: Sequence[Tensor] = (),
     ) -> None:
         self.matrices = _layer_matrices(module)
         self.decay, self.momentum = decay, momentum
         mine = {matrix.parameter for matrix in self.matrices}
-        self.adam = Adam((each for each in module.parameters() if each not in mine), betas, epsilon)
+        self.adam = Adam((each for each in module.parameters() if each not in mine), betas, epsilon, unit=unit)
         self.means: dict[int, Tensor] = {}
         """M, by number of the matrix."""
 
@@ -176,10 +193,12 @@ def orthogonalised(matrices_NRC: Tensor) -> Tensor:
 def make_optimizer(module: nn.Module, recipe: TrainingRecipe) -> Optimizer:
     """The optimiser of a recipe."""
     betas = (recipe.beta1, recipe.beta2)
+    tables = {each.weight: None for each in module.modules() if isinstance(each, nn.Embedding)}
+    unit = list(tables) if recipe.unit_embeddings else []
     if recipe.optimizer == "muon":
-        return Muon(module, betas, recipe.epsilon, recipe.weight_decay)
+        return Muon(module, betas, recipe.epsilon, recipe.weight_decay, unit=unit)
     decay = recipe.weight_decay if recipe.optimizer == "adamw" else 0.0
-    return Adam(module.parameters(), betas, recipe.epsilon, decay)
+    return Adam(module.parameters(), betas, recipe.epsilon, decay, unit)
 
 
 def _layer_matrices(module: nn.Module) -> list[_Matrix]:

@@ -71,6 +71,9 @@ class TrainingRecipe(RecipePart):
     """ε of Adam."""
     weight_decay: float = Field(default=0.0, ge=0)
     """Of AdamW and Muon."""
+    unit_embeddings: bool = False
+    """Keep the embedding of every piece at length 1 (FixNorm: Nguyen and Salazar, 2019). Otherwise it grows with how
+    often a piece is seen, and most pieces of little text are rare."""
     schedule: Literal["noam", "inverse_sqrt", "cosine"] = "noam"
     """The learning rate: the paper's, the same with a peak of your own, or a cosine down to budget.steps."""
     rate: float = Field(default=1.0, gt=0)

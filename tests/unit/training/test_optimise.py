@@ -141,3 +141,30 @@ def test_muons_memory_goes_on_where_it_was() -> None:
         assert torch.equal(one, other)
     whole.forget_gradients()
     assert all(parameter.grad is None for parameter in straight.parameters())
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_unit_embeddings_are_the_usual_step_brought_back_to_length_one(optimizer: str) -> None:
+    free, unit = transformer(), transformer()
+    unit.load_state_dict(free.state_dict())
+    for model, wanted in ((free, False), (unit, True)):
+        recipe = TrainingRecipe(optimizer=optimizer, unit_embeddings=wanted)
+        give_all_gradients(model, 1)
+        make_optimizer(model, recipe).step(0.01)
+    tables = {"source_embedding.tokens.weight", "target_embedding.tokens.weight", "projection.weight"}
+    stepped, found = dict(free.named_parameters()), dict(unit.named_parameters())
+    assert tables & set(found)
+    for name, value in found.items():
+        expected = nn.functional.normalize(stepped[name], dim=1) if name in tables else stepped[name]
+        torch.testing.assert_close(value, expected)
+
+
+def test_a_piece_without_a_direction_is_left_alone() -> None:
+    """Padding has an embedding of zeros, and no length to be brought back to."""
+    table = nn.Embedding(3, 4)
+    with torch.no_grad():
+        table.weight[0] = 0
+    table.weight.grad = torch.zeros(3, 4)
+    make_optimizer(table, TrainingRecipe(unit_embeddings=True)).step(0.01)
+    lengths = table.weight.detach().norm(dim=1)
+    torch.testing.assert_close(lengths, torch.tensor([0.0, 1.0, 1.0]))
