@@ -31,12 +31,12 @@ def lost_numbers(numbers: Sequence[str], text: str) -> list[int]:
 
 
 def are_kept(pairs: Iterable[tuple[str, str]]) -> bool:
-    """Whether a translation is to hold the numbers of its source: those of most pairs do, if any has numbers.
+    """Whether a translation is to hold the numbers of its source: more than a third of those pairs do that have some.
 
-    Where digits become words, as in a toy task, they do not.
+    Where digits become words, as in a toy task, none does. But people write *drei* for 3 as well, half of the time.
     """
     numbered = [(numbers, target) for source, target in pairs if (numbers := NUMBER.findall(source))]
-    return 2 * sum(not lost_numbers(numbers, target) for numbers, target in numbered) >= len(numbered)
+    return not numbered or 3 * sum(not lost_numbers(numbers, target) for numbers, target in numbered) > len(numbered)
 
 
 def _taken(there: list[list[str]], digits: str) -> bool:

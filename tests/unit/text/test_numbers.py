@@ -38,9 +38,20 @@ def test_digits_of_all_scripts() -> None:
         ([("no number", "keine Zahl")], True),
         ([], True),
         ([("2 of 3", "2 von 3"), ("1,000 days", "1.000 Tage"), ("9 lives", "neun Leben")], True),
+        # As people translate: half of the numbers are written out, miles become kilometres.
+        (
+            [
+                ("He is 3 years old.", "Er ist drei Jahre alt."),
+                ("The book costs 4 dollars.", "Das Buch kostet vier Dollar."),
+                ("It's 300 miles from here.", "Es sind 480 Kilometer von hier."),
+                ("We met in 2008.", "Wir haben uns 2008 kennengelernt."),
+                ("I've been here since 2003.", "Ich bin seit 2003 hier."),
+            ],
+            True,
+        ),
         ([("4 0 3", "vier null drei"), ("1 2", "eins zwei"), ("7", "7")], False),
         ([("3 1 2", "1 2 3")], False),  # put in order
     ],
 )
-def test_whether_numbers_are_kept_is_what_most_pairs_do(pairs: list[tuple[str, str]], kept: bool) -> None:
+def test_whether_numbers_are_kept_is_what_the_pairs_show(pairs: list[tuple[str, str]], kept: bool) -> None:
     assert are_kept(pairs) is kept
