@@ -184,7 +184,9 @@ def told(history: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
 
 
 def rounded(event: dict[str, Any]) -> dict[str, Any]:
-    """An event with six digits of each number: the rest is half of the file."""
+    """An event with six digits of each number: the rest is half of the file. Of a model it went on from, the name."""
+    if event["event"] == "Transferred":
+        event = event | {"model": Path(event["model"]).name}
     return {
         key: float(f"{value:.6g}") if isinstance(value, float) and key != "time" else value
         for key, value in event.items()
