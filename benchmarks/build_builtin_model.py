@@ -172,7 +172,7 @@ def events(run: Bundle) -> list[dict[str, Any]]:
 def write_history(runs: Sequence[Bundle], output: Path) -> None:
     """Write a part of all runs' events, one run after the other."""
     kept = [each for run in runs for each in told(events(run), KEPT_STEPS // len(runs))]
-    lines = [json.dumps(rounded(each), ensure_ascii=False) for each in kept]
+    lines = [json.dumps(published(each), ensure_ascii=False) for each in kept]
     output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
@@ -183,8 +183,8 @@ def told(history: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     return [each for place, each in enumerate(history) if place in kept or each["event"] not in ("Stepped", "Saved")]
 
 
-def rounded(event: dict[str, Any]) -> dict[str, Any]:
-    """An event with six digits of each number: the rest is half of the file. Of a model it went on from, the name."""
+def published(event: dict[str, Any]) -> dict[str, Any]:
+    """An event with six digits of each number, for the rest is half of the file; a model by its name, not its place."""
     if event["event"] == "Transferred":
         event = event | {"model": Path(event["model"]).name}
     return {

@@ -53,8 +53,8 @@ def main() -> None:
             if likeness >= given.least:
                 kept.append((source, hypotheses[place]))
         print(f"{start + len(block):,} of {len(sources):,} sources, {len(kept):,} kept", flush=True)
-    for side, lines in zip((config.source_language, config.target_language), zip(*kept, strict=True), strict=True):
-        write_whole(Path(f"{given.output}.{side}"), "".join(f"{line}\n" for line in lines).encode())
+    for side, language in enumerate((config.source_language, config.target_language)):
+        write_whole(Path(f"{given.output}.{language}"), "".join(f"{pair[side]}\n" for pair in kept).encode())
 
 
 def nearest(hypotheses: list[str], references: list[str]) -> tuple[int, float]:

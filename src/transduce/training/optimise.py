@@ -20,7 +20,7 @@ from transduce.training.recipe import TrainingRecipe
 __all__ = ["Adam", "Muon", "Optimizer", "make_optimizer", "orthogonalised"]
 
 SHORTEST = 1e-6
-"""Rows below this length have no direction: padding, whose row is zero, stays so."""
+"""A row below this length has no direction, and is not divided by nothing."""
 
 
 class Adam:

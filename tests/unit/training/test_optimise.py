@@ -159,8 +159,8 @@ def test_unit_embeddings_are_the_usual_step_brought_back_to_length_one(optimizer
         torch.testing.assert_close(value, expected)
 
 
-def test_a_piece_without_a_direction_is_left_alone() -> None:
-    """Padding has an embedding of zeros, and no length to be brought back to."""
+def test_a_row_of_zeros_stays_one() -> None:
+    """It has no direction to be of length 1 in, and must not become NaN."""
     table = nn.Embedding(3, 4)
     with torch.no_grad():
         table.weight[0] = 0
